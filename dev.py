@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Everything a contributor runs, with nothing prepared: ``python3 dev.py test``.
+
+Each command makes the virtual environment hold what it needs, which costs nothing when it
+already does, and then hands over to the tool. This file and ``tools/`` need only the standard
+library and no syntax newer than Python 3.8, so that an old Python gets an answer, not a traceback.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tools.environment import Environment, Problem, say
+from tools.java import provide_java
+
+ROOT = Path(__file__).resolve().parent
+OLDEST_PYTHON = (3, 11)
+OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11")
+
+# What uv locks for each set of requirements. Every command installs "dev"; another set is
+# installed only by the commands that need it.
+REQUIREMENT_SETS = {
+    "dev": ("--group=dev", "--extra=cli"),
+    "java": ("--extra=java", "--constraint=requirements/dev.txt"),
+}
+
+TOOLS = {
+    "ruff check": ("ruff", "check"),
+    "ruff format": ("ruff", "format", "--check"),
+    "mypy": ("mypy",),
+    "import-linter": ("lint-imports", "--no-logo"),
+}
+STYLE_TESTS = ("pytest", "-q", "tests/style", "--ignore=tests/style/test_tools.py")
+
+
+def run_demo(environment: Environment, arguments: list[str]) -> int:
+    """Run the demo."""
+    environment.prepare()
+    environment.become("-m", "penstock.demo", *arguments)
+
+
+def run_tests(environment: Environment, arguments: list[str]) -> int:
+    """Run the tests, two at a time; --full adds the long ones."""
+    environment.prepare()
+    environment.become("-m", "pytest", "-n2", *arguments)
+
+
+def run_checks(environment: Environment, arguments: list[str]) -> int:
+    """Run the linter, the formatter, the type checker, the import and the style checks."""
+    refuse(arguments)
+    environment.prepare()
+    failed = []
+    for name, (script, *options) in {**TOOLS, "style tests": STYLE_TESTS}.items():
+        started = time.monotonic()
+        code, output = environment.call(script, *options)
+        seconds = time.monotonic() - started
+        print(f"{name:<14} {'FAILED' if code else 'ok':<7} {seconds:5.1f} s", flush=True)
+        if code:
+            failed.append(name)
+            print(output)
+    if failed:
+        print("failed: " + ", ".join(failed))
+    return 1 if failed else 0
+
+
+def run_benchmarks(environment: Environment, arguments: list[str]) -> int:
+    """Measure speed and memory."""
+    environment.prepare()
+    environment.become("-m", "benchmarks", *arguments)
+
+
+def build_docs(environment: Environment, arguments: list[str]) -> int:
+    """Build the documentation and run its examples; a warning is an error."""
+    refuse(arguments)
+    environment.prepare()
+    for builder in ("html", "doctest"):
+        options = ("-qW", "--keep-going", "-b", builder, "docs", f"docs/_build/{builder}")
+        code, output = environment.call("sphinx-build", *options)
+        if code:
+            print(output)
+            return code
+    print(f"The examples pass. The pages: {environment.root / 'docs/_build/html/index.html'}")
+    return 0
+
+
+def show_java(environment: Environment, arguments: list[str]) -> int:
+    """Say which Java Spark gets; installs one where the machine has none."""
+    refuse(arguments)
+    java = provide_java(environment)
+    print(f"Java {java.version} at {java.home}")
+    return 0
+
+
+def write_locks(environment: Environment, arguments: list[str]) -> int:
+    """Write requirements/ anew from pyproject.toml, by uv; --upgrade takes newer versions."""
+    uv = shutil.which("uv")
+    if uv is None:
+        raise Problem("the lock files are written by uv, which is not on PATH.")
+    command = [uv, "pip", "compile", "pyproject.toml", "--quiet", "--universal"]
+    command += ["--python-version=3.11", "--fork-strategy=fewest", "--generate-hashes"]
+    command += ["--custom-compile-command=python3 dev.py lock", *arguments]
+    for name, selection in REQUIREMENT_SETS.items():
+        target = f"--output-file=requirements/{name}.txt"
+        code = subprocess.call([*command, *selection, target], cwd=environment.root)
+        if code:
+            return code
+    return 0
+
+
+def refuse(arguments: list[str]) -> None:
+    """For the commands that take no arguments."""
+    if arguments:
+        raise Problem(f"this command takes no arguments, but got: {' '.join(arguments)}")
+
+
+COMMANDS: dict[str, Callable[[Environment, list[str]], int]] = {
+    "demo": run_demo,
+    "test": run_tests,
+    "check": run_checks,
+    "bench": run_benchmarks,
+    "docs": build_docs,
+    "java": show_java,
+    "lock": write_locks,
+}
+
+
+def help_text() -> str:
+    """What ``--help`` prints."""
+    commands = "\n".join(f"  {name:<7} {run.__doc__}" for name, run in COMMANDS.items())
+    return f"""usage: python3 dev.py COMMAND [ARGUMENTS]
+
+{commands}
+
+Further arguments of demo, test and bench go to the demo, pytest and the benchmarks.
+Every command sets up what it needs in .venv; nothing has to be installed before."""
+
+
+def require_python(arguments: list[str]) -> None:
+    """Go on under a newer Python from ``PATH`` if this one is too old."""
+    if sys.version_info >= OLDEST_PYTHON:
+        return
+    probe = f"import sys; sys.exit(sys.version_info < {OLDEST_PYTHON})"
+    for name in OTHER_PYTHONS:
+        path = shutil.which(name)
+        # Version managers leave commands on PATH that only say which version to activate.
+        if path and subprocess.call([path, "-c", probe], stderr=subprocess.DEVNULL) == 0:
+            os.execv(path, [path, str(ROOT / "dev.py"), *arguments])
+    oldest, this = (".".join(map(str, v[:3])) for v in (OLDEST_PYTHON, sys.version_info))
+    raise Problem(
+        f"Penstock needs Python {oldest} or newer. This is Python {this}, and none of "
+        f"{', '.join(OTHER_PYTHONS)} works on PATH."
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command; the result is the exit code."""
+    if arguments[:1] in (["--help"], ["-h"], ["help"]):
+        print(help_text())
+        return 0
+    try:
+        if not arguments or arguments[0] not in COMMANDS:
+            given = f"unknown command {arguments[0]!r}" if arguments else "no command given"
+            raise Problem(f"{given}; the commands are {', '.join(COMMANDS)}. See --help.")
+        require_python(arguments)
+        return COMMANDS[arguments[0]](Environment(ROOT), arguments[1:])
+    except (Problem, OSError) as problem:
+        say(str(problem))
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,58 @@
+"""Reactive Streams for Python.
+
+``api``        the standard on one page
+``rules``      its 43 rules as data; they feed error messages, the kit, the docs, ``penstock spec``
+``runtime``    executors, clocks and the hook for errors with nowhere to go
+``demand``     demand counter, drain loop, bounded buffers: the only place with locks
+``reference``  the standard's own examples, conformant and small
+``guard``      reports every rule that a foreign party breaks
+``testing``    for users' own tests
+``cli``        the command line
+
+Each imports only what stands above it in this list, and ``cli`` sees all. ``testing``
+judges strangers as well as us, so it knows nothing of ``reference``.
+"""
+
+from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription
+from penstock.guard import guard
+from penstock.reference import (
+    AsyncSubscriber,
+    Broadcast,
+    BroadcastState,
+    ExecutorPublisher,
+    IdentityProcessor,
+    IterablePublisher,
+    SyncSubscriber,
+)
+from penstock.rules import RuleViolation
+from penstock.runtime import (
+    AsyncioLoop,
+    CallingThread,
+    ThreadPool,
+    VirtualTime,
+    collect_undelivered,
+    set_undelivered_hook,
+)
+
+__all__ = [
+    "UNBOUNDED",
+    "AsyncSubscriber",
+    "AsyncioLoop",
+    "Broadcast",
+    "BroadcastState",
+    "CallingThread",
+    "ExecutorPublisher",
+    "IdentityProcessor",
+    "IterablePublisher",
+    "Processor",
+    "Publisher",
+    "RuleViolation",
+    "Subscriber",
+    "Subscription",
+    "SyncSubscriber",
+    "ThreadPool",
+    "VirtualTime",
+    "collect_undelivered",
+    "guard",
+    "set_undelivered_hook",
+]

@@ -1,0 +1,95 @@
+"""Violations on their way to whoever wants to know, each kind once per stream."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from penstock.demand.timeline import Timeline
+from penstock.guard.faults import Fault
+from penstock.guard.violation import ExplainedViolation
+from penstock.rules import RuleViolation
+from penstock.runtime import NewLock, report_undelivered
+
+__all__ = ["OnViolation", "PartyReports", "StreamReports"]
+
+OnViolation: TypeAlias = Callable[[RuleViolation], object]
+"""Called with each violation, on the thread where it was seen. What it returns is ignored."""
+
+MOST_KEPT: Final = 100
+
+
+class PartyReports:
+    """What a guard has to say about one party, over all of its streams."""
+
+    def __init__(
+        self, party: str, on_violation: OnViolation | None, new_lock: NewLock = threading.RLock
+    ) -> None:
+        self.party = party
+        self.new_lock = new_lock
+        self._on_violation = on_violation
+        self._lock = new_lock()
+        self._violations: deque[RuleViolation] = deque(maxlen=MOST_KEPT)
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def violations(self) -> tuple[RuleViolation, ...]:
+        """The latest violations, oldest first."""
+        with self._lock:
+            return tuple(self._violations)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each rule was broken, by its number."""
+        with self._lock:
+            return dict(self._counts)
+
+    def count(self, rule: str) -> None:
+        """A rule was broken, whether or not this is worth another report."""
+        with self._lock:
+            self._counts[rule] += 1
+
+    def announce(self, violation: RuleViolation) -> None:
+        """Keep the violation and tell whoever wants to know. Never raises an ``Exception``."""
+        with self._lock:
+            self._violations.append(violation)
+        if self._on_violation is None:
+            report_undelivered(violation, f"the guard of {self.party} saw a broken rule")
+            return
+        try:
+            self._on_violation(violation)
+        except Exception as error:
+            report_undelivered(error, f"on_violation of the guard of {self.party} raised")
+            report_undelivered(violation, "on_violation did not take this violation")
+
+
+class StreamReports:
+    """The timeline of one stream, and the violations seen in it."""
+
+    def __init__(self, party: PartyReports) -> None:
+        self.timeline = Timeline(new_lock=party.new_lock)
+        self._party = party
+        self._lock = party.new_lock()
+        self._known: dict[str, RuleViolation] = {}
+
+    def report(self, fault: Fault) -> RuleViolation:
+        """Announce the violation, unless one of the same rule was announced in this stream."""
+        self._party.count(fault.rule)
+        known = self._known.get(fault.rule)
+        return known if known is not None else self._announce(self._violation(fault))
+
+    def _announce(self, violation: RuleViolation) -> RuleViolation:
+        with self._lock:
+            known = self._known.setdefault(violation.rule.number, violation)
+        if known is violation:
+            self._party.announce(violation)
+        return known
+
+    def _violation(self, fault: Fault) -> RuleViolation:
+        detail = f"{self._party.party} {fault.what}"
+        violation = ExplainedViolation(fault.rule, detail, self.timeline.lines(), fault.remedy)
+        if fault.cause:
+            violation.add_note(fault.cause)
+        return violation

@@ -1,0 +1,242 @@
+"""Base classes for subscribers: the user writes one method that takes an element."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from penstock.api import UNBOUNDED, Subscription
+from penstock.demand import (
+    COMPLETED,
+    BoundedBuffer,
+    Drain,
+    Inlet,
+    require_element,
+    require_error,
+)
+from penstock.runtime import Executor, NewLock, report_undelivered, require_executor
+
+__all__ = ["AsyncSubscriber", "SyncSubscriber"]
+
+T = TypeVar("T")
+
+
+class Receiver(ABC, Generic[T]):
+    """What the user of either base class fills in."""
+
+    _inlet: Inlet
+
+    @abstractmethod
+    def receive(self, element: T) -> bool:
+        """Take an element: ``True`` to go on, ``False`` to cancel the stream.
+
+        An exception cancels the stream, too, and is handed to ``failed``.
+        """
+
+    def failed(self, error: Exception) -> None:
+        """The stream ended with an error, or ``receive`` raised it. Goes to the hook by default."""
+        report_undelivered(error, f"{type(self).__name__} does not handle errors")
+
+    def completed(self) -> None:
+        """The stream ended well. Does nothing by default."""
+
+    def _wants_more_after(self, element: T) -> bool:
+        """Hand the element to the user, whose answer must not be left out by mistake."""
+        answer = self.receive(element)
+        if answer is True or answer is False:
+            return answer
+        raise TypeError(
+            f"{type(self).__name__}.receive must return True to go on or False to stop,"
+            f" not {answer!r}"
+        )
+
+    def _finish(self, ending: Exception | None) -> None:
+        """The stream is over: cancel it if that was our doing, and tell the user how it ended."""
+        self._inlet.cancel()  # 2.6; after a terminal signal there is nothing left to cancel
+        if ending is COMPLETED:
+            self._tell("completed", self.completed)
+        elif ending is not None:
+            self._tell("failed", lambda: self.failed(ending))
+
+    def _tell(self, name: str, call: Callable[[], None]) -> None:
+        # 2.13: on_error and on_complete return normally, whatever the user's code does.
+        try:
+            call()
+        except Exception as error:
+            report_undelivered(error, f"{type(self).__name__}.{name} raised")
+
+
+class SyncSubscriber(Receiver[T]):
+    """Takes one element at a time on the publisher's thread, so ``receive`` must be quick (2.2).
+
+    >>> class Sum(SyncSubscriber[int]):
+    ...     total = 0
+    ...     def receive(self, element: int) -> bool:
+    ...         self.total += element
+    ...         return True
+    >>> from penstock import IterablePublisher
+    >>> subscriber = Sum()
+    >>> IterablePublisher(range(5)).subscribe(subscriber)
+    >>> subscriber.total
+    10
+    """
+
+    def __init__(self, *, new_lock: NewLock = threading.RLock) -> None:
+        self._inlet = Inlet(1, new_lock)
+        self._taken = 0
+        self._over = False
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for the first element."""
+        if self._inlet.accept(subscription):
+            self._ask()  # 2.1
+            self._finish_if_ended()
+
+    def on_next(self, element: T) -> None:
+        """Hand the element to ``receive`` and ask for the next one."""
+        require_element(element)
+        if self._inlet.admit():
+            self._take(element)
+        self._finish_if_ended()
+
+    def on_error(self, error: Exception) -> None:
+        """Hand the error to ``failed``."""
+        require_error(error)
+        self._inlet.end(error)
+        self._finish_if_ended()
+
+    def on_complete(self) -> None:
+        """Tell ``completed``."""
+        self._inlet.end(COMPLETED)
+        self._finish_if_ended()
+
+    def _ask(self) -> None:
+        self._inlet.refill(wanted=UNBOUNDED, taken=self._taken)
+
+    def _take(self, element: T) -> None:
+        try:
+            if self._wants_more_after(element):
+                self._taken += 1
+                self._ask()
+            else:
+                self._inlet.cancel()
+        except Exception as error:
+            self._inlet.fail(error)
+
+    def _finish_if_ended(self) -> None:
+        if self._inlet.ending is not None and not self._over:
+            self._over = True
+            self._finish(self._inlet.ending)
+
+
+class AsyncSubscriber(Receiver[T], Drain):
+    """Takes elements on an executor, so that ``receive`` may be slow (rule 2.2).
+
+    At most ``prefetch`` elements are requested and not yet taken; that is also the bound of the
+    buffer between the publisher's thread and the executor.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        prefetch: int = 16,
+        new_lock: NewLock = threading.RLock,
+    ) -> None:
+        super().__init__(require_executor(executor), new_lock)
+        self._inlet = Inlet(prefetch, new_lock)
+        self._inbox: BoundedBuffer[T] = BoundedBuffer(prefetch, new_lock)
+        self._taken = 0
+        self._stopped = False
+        self._finished = False
+        self._over = threading.Event()
+
+    def stop(self) -> None:
+        """Cancel the stream, from any thread."""
+        self._stopped = True
+        self.wake()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the stream is over, for at most ``timeout`` seconds; whether it is."""
+        return self._over.wait(timeout)
+
+    @property
+    def buffered(self) -> int:
+        """Elements that have come and wait to be taken."""
+        return len(self._inbox)
+
+    @property
+    def peak(self) -> int:
+        """The most elements that ever waited at once."""
+        return self._inbox.peak
+
+    # The publisher's signals only leave something for the drain, whose lock publishes it safely to
+    # the executor's thread (2.11).
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for the first elements, on the executor."""
+        if self._inlet.accept(subscription):
+            self.wake()
+
+    def on_next(self, element: T) -> None:
+        """Leave the element for the executor."""
+        require_element(element)
+        if self._inlet.admit():
+            self._inbox.put(element)  # there is room for all that was asked for
+        self.wake()
+
+    def on_error(self, error: Exception) -> None:
+        """Tell ``failed`` once the elements before are taken."""
+        require_error(error)
+        self._inlet.end(error)
+        self.wake()
+
+    def on_complete(self) -> None:
+        """Tell ``completed`` once the elements before are taken."""
+        self._inlet.end(COMPLETED)
+        self.wake()
+
+    def _work(self) -> None:
+        if self._finished:
+            return  # late signals, or a late stop
+        ending = self._inlet.ending  # asked first: then the inbox holds all elements before it
+        try:
+            self._take_elements()
+        except Exception as error:
+            ending = error
+        except BaseException:
+            self._finish_once(None)
+            raise
+        if self._stopped:
+            self._finish_once(None)
+        elif ending is not None:
+            self._finish_once(ending)
+        elif self._inlet.ending is not None:
+            self.wake()  # it has ended meanwhile, perhaps by a request that raised
+
+    def _take_elements(self) -> None:
+        self._ask()
+        for element in self._inbox.take():
+            if self._stopped or not self._wants_more_after(element):
+                self._stopped = True
+                return
+            self._taken += 1
+            self._ask()
+
+    def _ask(self) -> None:
+        self._inlet.refill(wanted=UNBOUNDED, taken=self._taken)
+
+    def _rejected(self, error: Exception) -> None:
+        self._finish_once(error)
+
+    def _finish_once(self, ending: Exception | None) -> None:
+        if self._finished:
+            return
+        self._finished = True
+        self._inbox.take()
+        try:
+            self._finish(ending)
+        finally:
+            self._over.set()

@@ -1,0 +1,49 @@
+"""The 43 rules by number, how to look one up and how to name one in an error message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from penstock.rules.lookup import unknown
+from penstock.rules.model import Rule
+from penstock.rules.processor import PROCESSOR_RULES
+from penstock.rules.publisher import PUBLISHER_RULES
+from penstock.rules.subscriber import SUBSCRIBER_RULES
+from penstock.rules.subscription import SUBSCRIPTION_RULES
+
+__all__ = ["CHAPTERS", "RULES", "cite", "rule"]
+
+CHAPTERS: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
+    {
+        "1": PUBLISHER_RULES,
+        "2": SUBSCRIBER_RULES,
+        "3": SUBSCRIPTION_RULES,
+        "4": PROCESSOR_RULES,
+    }
+)
+"""The rules by chapter: publisher, subscriber, subscription, processor."""
+
+RULES: Final[Mapping[str, Rule]] = MappingProxyType(
+    {entry.number: entry for chapter in CHAPTERS.values() for entry in chapter}
+)
+"""The 43 rules of Reactive Streams 1.0.4 by number, in the order of the document."""
+
+
+def rule(number: str) -> Rule:
+    """The rule of that number, such as ``"3.9"``."""
+    try:
+        return RULES[number]
+    except (KeyError, TypeError):
+        ranges = (f"{chapter[0].number} to {chapter[-1].number}" for chapter in CHAPTERS.values())
+        raise unknown("rule", number, allowed=", ".join(ranges), names=RULES) from None
+
+
+def cite(number: str, detail: str) -> str:
+    """One line for an error message: what happened, then the rule that it breaks.
+
+    >>> cite("3.9", "request(0) asks for nothing")
+    'request(0) asks for nothing (rule 3.9: request takes a positive number)'
+    """
+    return f"{detail} (rule {number}: {rule(number).summary})"

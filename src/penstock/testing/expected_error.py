@@ -1,0 +1,50 @@
+"""What a test expects of an error: its type and a pattern in its text."""
+
+from __future__ import annotations
+
+import re
+from typing import TypeAlias
+
+from penstock.demand import shorten
+
+__all__ = ["ErrorType", "ExpectedError"]
+
+ErrorType: TypeAlias = type[Exception] | tuple[type[Exception], ...]
+
+
+class ExpectedError:
+    """A type, or a tuple of types, and a regular expression to be found in ``str(error)``."""
+
+    def __init__(self, kind: ErrorType, match: str | None) -> None:
+        self._kinds = _require_exception_types(kind)
+        self._pattern = None if match is None else _require_pattern(match)
+
+    def accepts(self, error: Exception) -> bool:
+        """Whether ``error`` is as expected."""
+        return isinstance(error, self._kinds) and (
+            self._pattern is None or self._pattern.search(str(error)) is not None
+        )
+
+    def __str__(self) -> str:
+        names = " or ".join(kind.__name__ for kind in self._kinds)
+        if self._pattern is None:
+            return names
+        return f"{names}, match={shorten(self._pattern.pattern)}"
+
+
+def _require_exception_types(kind: object) -> tuple[type[Exception], ...]:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if kinds and all(isinstance(each, type) and issubclass(each, Exception) for each in kinds):
+        return kinds
+    allowed = "a subclass of Exception, or several in a tuple"
+    raise TypeError(f"the type of an error must be {allowed}, not {kind!r}")
+
+
+def _require_pattern(match: str) -> re.Pattern[str]:
+    try:
+        return re.compile(match)
+    except re.error as error:
+        raise ValueError(
+            f"match must be a regular expression, but {match!r} is none: {error};"
+            " re.escape takes a text as it is"
+        ) from None

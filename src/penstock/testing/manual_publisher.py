@@ -1,0 +1,154 @@
+"""A publisher that a test drives by hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from penstock.api import Subscriber
+from penstock.demand import require_subscriber
+from penstock.runtime import Clock, require_count
+from penstock.testing.manual_subscription import ManualSubscription
+from penstock.testing.options import require_clock, require_seconds
+from penstock.testing.report import report
+
+__all__ = ["ManualPublisher"]
+
+T = TypeVar("T")
+
+
+class ManualPublisher(Generic[T]):
+    """Signals its subscriber when the test says so, and shows what the subscriber asked for.
+
+    ``misbehave``  send whatever the test says; by default it refuses, with an ``AssertionError``,
+                   to exceed the demand (rule 1.1) and to signal behind a terminal signal (1.7)
+    ``time``       the clock of the timeline; the system's unless a test brings its own
+
+    >>> from penstock.testing import ManualSubscriber
+    >>> publisher = ManualPublisher()
+    >>> publisher.subscribe(ManualSubscriber(request=2))
+    >>> publisher.next("a")
+    >>> publisher.requested, publisher.outstanding
+    (2, 1)
+
+    It signals on the thread that calls it; what the subscriber raises comes out there. An element
+    may be sent after a cancel: it was on its way (rule 2.8). With several subscribers, one after
+    the other or at once, all members speak of the latest one; ``subscriptions`` has them all.
+    """
+
+    def __init__(self, *, misbehave: bool = False, time: Clock | None = None) -> None:
+        self._misbehave = misbehave
+        self._time = require_clock(time)
+        self._changed = threading.Condition()
+        self._subscriptions: list[ManualSubscription[T]] = []
+        self._opened = 0
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        require_subscriber(subscriber)
+        subscription = ManualSubscription(subscriber, self._changed, self._time, self._misbehave)
+        with self._changed:
+            self._subscriptions.append(subscription)
+        subscription.open()
+        with self._changed:
+            self._opened += 1
+            self._changed.notify_all()
+
+    # What the test does.
+
+    def next(self, *elements: T) -> None:
+        """Send the elements, one after the other."""
+        __tracebackhide__ = True
+        self.subscription.next(*elements)
+
+    def complete(self) -> None:
+        """End the stream well."""
+        __tracebackhide__ = True
+        self.subscription.complete()
+
+    def error(self, error: Exception) -> None:
+        """End the stream with ``error``."""
+        __tracebackhide__ = True
+        self.subscription.error(error)
+
+    # What the test sees.
+
+    @property
+    def subscriptions(self) -> tuple[ManualSubscription[T], ...]:
+        """The subscription of each subscriber so far, the latest one last."""
+        with self._changed:
+            return tuple(self._subscriptions)
+
+    @property
+    def subscription(self) -> ManualSubscription[T]:
+        """The latest subscription; an ``AssertionError`` if nobody has subscribed."""
+        __tracebackhide__ = True
+        if not self._subscriptions:
+            raise AssertionError("nobody has subscribed to this ManualPublisher")
+        return self._subscriptions[-1]
+
+    @property
+    def subscribed(self) -> bool:
+        """Whether somebody has subscribed."""
+        return bool(self._subscriptions)
+
+    @property
+    def requests(self) -> list[int]:
+        """The argument of each call of ``request``."""
+        return self.subscription.requests if self.subscribed else []
+
+    @property
+    def requested(self) -> int:
+        """How many elements were requested in all."""
+        return self.subscription.requested if self.subscribed else 0
+
+    @property
+    def outstanding(self) -> int:
+        """How many elements were requested and not yet sent."""
+        return self.subscription.outstanding if self.subscribed else 0
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the subscriber has cancelled."""
+        return self.subscribed and self.subscription.cancelled
+
+    # What the test waits for.
+
+    def await_subscriber(self, count: int = 1, timeout: float = 5.0) -> None:
+        """Wait until ``count`` subscribers have come and returned from ``on_subscribe``."""
+        __tracebackhide__ = True
+        require_count("count", count)
+        self._await(
+            "a subscriber" if count == 1 else f"{count} subscribers",
+            lambda: self._opened >= count,
+            lambda: f"{self._opened} came",
+            timeout,
+        )
+
+    def await_requested(self, total: int, timeout: float = 5.0) -> None:
+        """Wait until at least ``total`` elements were requested since the start."""
+        __tracebackhide__ = True
+        require_count("total", total)
+        self._await(
+            f"{total} elements to be requested",
+            lambda: self.requested >= total,
+            lambda: f"{self.requested} were",
+            timeout,
+        )
+
+    def await_cancelled(self, timeout: float = 5.0) -> None:
+        """Wait until the subscriber cancels; after ``timeout`` seconds the test fails."""
+        __tracebackhide__ = True
+        self._await("a cancel", lambda: self.cancelled, lambda: "none came", timeout)
+
+    def _await(
+        self, what: str, happened: Callable[[], bool], instead: Callable[[], str], timeout: float
+    ) -> None:
+        __tracebackhide__ = True
+        seconds = require_seconds("timeout", timeout)
+        with self._changed:
+            if self._changed.wait_for(happened, seconds):
+                return
+        signals = self.subscription.timeline.lines() if self.subscribed else ("none",)
+        headline = f"waited {seconds:g} s for {what}, but {instead()}"
+        raise AssertionError(report(headline, signals=signals))

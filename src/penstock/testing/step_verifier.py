@@ -1,0 +1,231 @@
+"""The step verifier: what a publisher should do, written down as a script."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Generic, Self, TypeVar
+
+from penstock.api import UNBOUNDED, Publisher
+from penstock.demand import shorten
+from penstock.runtime import VirtualTime, require_count
+from penstock.testing.expected_error import ErrorType, ExpectedError
+from penstock.testing.manual_subscriber import ManualSubscriber
+from penstock.testing.options import require_first_request, require_seconds, require_virtual_time
+from penstock.testing.report import report
+from penstock.testing.script import Performance, Step, Unmet
+from penstock.testing.signals import OnComplete, OnError
+
+__all__ = ["StepVerifier"]
+
+T = TypeVar("T")
+
+MOST_SHOWN = 8
+
+
+class StepVerifier(Generic[T]):
+    """Checks a publisher against a script of expectations and actions.
+
+    ``request``  what to ask for in ``on_subscribe``; everything by default, 0 for nothing
+    ``within``   how many seconds to wait for a signal from another thread
+    ``time``     the virtual time that the publisher lives in; then nothing waits, and time
+                 passes only by ``then_advance`` and ``expect_nothing``
+
+    >>> from penstock import IterablePublisher
+    >>> publisher = IterablePublisher([1, 2, 3])
+    >>> (
+    ...     StepVerifier(publisher, request=2)
+    ...     .expect_next(1, 2)
+    ...     .then_request(3)
+    ...     .expect_next(3)
+    ...     .expect_complete()
+    ...     .verify()
+    ... )
+
+    Nothing happens before ``verify``, which subscribes and goes through the script: each
+    expectation takes the next signals, in order. A script that was never verified warns when it
+    is thrown away. ``on_subscribe`` needs no step. Signals behind the last step are not looked at,
+    and a stream that goes on there is cancelled. Whatever the script says, ``verify`` fails if the
+    publisher breaks a rule of signalling: more elements than were requested (1.1), a signal behind
+    a terminal one (1.7), no ``on_subscribe`` at first (1.9) or a second one (2.12).
+    """
+
+    def __init__(
+        self,
+        publisher: Publisher[T],
+        *,
+        request: int = UNBOUNDED,
+        within: float = 5.0,
+        time: VirtualTime | None = None,
+    ) -> None:
+        self._verified = True  # until there is a step
+        if not callable(getattr(publisher, "subscribe", None)):
+            raise TypeError(f"a publisher has a method subscribe; {publisher!r} has none")
+        self._publisher = publisher
+        self._request = require_first_request(request)
+        self._within = require_seconds("within", within)
+        self._time = None if time is None else require_virtual_time(time)
+        self._steps: list[Step[T]] = []
+
+    # What to expect.
+
+    def expect_subscription(self) -> Self:
+        """``on_subscribe`` comes, before everything else."""
+        return self._add("expect_subscription()", lambda run: run.expect_subscription())
+
+    def expect_next(self, *elements: T) -> Self:
+        """These elements come, in this order."""
+        if not elements:
+            raise ValueError("expect_next needs at least one element; expect_nothing needs none")
+        if any(element is None for element in elements):
+            raise TypeError("expect_next(None) can never be met: None is not an element")
+
+        def act(run: Performance[T]) -> None:
+            for element in elements:
+                run.expect_element(f"on_next({shorten(element)})", _equal_to(element))
+
+        return self._add(f"expect_next({_shown(elements)})", act)
+
+    def expect_next_count(self, count: int) -> Self:
+        """So many elements come, whichever they are."""
+        require_count("count", count)
+
+        def act(run: Performance[T]) -> None:
+            for number in range(1, count + 1):
+                run.expect_element(f"element {number} of {count}", lambda _: True)
+
+        return self._add(f"expect_next_count({count})", act)
+
+    def expect_next_matches(self, predicate: Callable[[T], bool]) -> Self:
+        """An element comes of which ``predicate`` is true."""
+        _require_callable("predicate", predicate)
+        name = _name(predicate)
+        expected = f"an element that {name} accepts"
+        return self._add(
+            f"expect_next_matches({name})", lambda run: run.expect_element(expected, predicate)
+        )
+
+    def expect_nothing(self, *, during: float = 0.0) -> Self:
+        """No signal has come since the last step, and none comes for ``during`` seconds.
+
+        In virtual time this is exact, and lets the time pass. Of a publisher on the calling thread
+        it is exact, too. Of one on another thread it can only say that nothing came until now, or
+        within ``during`` seconds, for which the test really waits.
+        """
+        seconds = require_seconds("during", during)
+        words = f"expect_nothing(during={during})" if during else "expect_nothing()"
+        return self._add(words, lambda run: run.expect_nothing(seconds))
+
+    def expect_complete(self) -> Self:
+        """The stream ends well."""
+        return self._add(
+            "expect_complete()",
+            lambda run: run.expect_end(
+                "on_complete()", lambda signal: isinstance(signal, OnComplete)
+            ),
+        )
+
+    def expect_error(self, kind: ErrorType = Exception, *, match: str | None = None) -> Self:
+        """The stream ends with such an error; ``match`` is a pattern to be found in its text."""
+        expected = ExpectedError(kind, match)
+        return self._add(
+            f"expect_error({expected})",
+            lambda run: run.expect_end(
+                f"on_error({expected})",
+                lambda signal: isinstance(signal, OnError) and expected.accepts(signal.error),
+            ),
+        )
+
+    # What to do.
+
+    def then_request(self, n: int) -> Self:
+        """Ask for ``n`` more elements. An illegal ``n`` is passed on, to test rule 3.9."""
+        return self._add(f"then_request({shorten(n)})", lambda run: run.request(n))
+
+    def then_cancel(self) -> Self:
+        """Cancel the stream."""
+        return self._add("then_cancel()", lambda run: run.cancel())
+
+    def then(self, action: Callable[[], object]) -> Self:
+        """Call ``action``; what it raises ends the test."""
+        _require_callable("action", action)
+        return self._add(f"then({_name(action)})", lambda _: action())
+
+    def then_advance(self, seconds: float) -> Self:
+        """Let virtual time pass."""
+        require_seconds("seconds", seconds)
+        if self._time is None:
+            raise ValueError(
+                "then_advance needs virtual time: StepVerifier(publisher, time=VirtualTime()),"
+                " the same that the publisher lives in"
+            )
+        return self._add(f"then_advance({seconds})", lambda run: run.advance(seconds))
+
+    # How it runs.
+
+    def verify(self) -> None:
+        """Subscribe and perform the script; ``AssertionError`` at the first step that fails.
+
+        The message shows the script, the step, what came instead, and all signals. Each call
+        subscribes anew.
+        """
+        __tracebackhide__ = True
+        self._verified = True
+        subscriber: ManualSubscriber[T] = ManualSubscriber(request=self._request, time=self._time)
+        run = Performance(subscriber, within=self._within, time=self._time)
+        try:
+            run.play(self._publisher, self._steps)
+        except Unmet as unmet:
+            raise AssertionError(self._report(str(unmet), run)) from unmet.__cause__
+        except Exception as error:
+            error.add_note(self._report("this step raised the error above", run))
+            raise
+        if subscriber.violations:
+            raise AssertionError(self._report(subscriber.recording.verdict, run))
+
+    def __del__(self) -> None:
+        if not self._verified:
+            script = ".".join(step.words for step in self._steps)
+            warnings.warn(f"verify() was never called: {script}", RuntimeWarning, stacklevel=2)
+
+    def _add(self, words: str, act: Callable[[Performance[T]], object]) -> Self:
+        self._verified = False
+        self._steps.append(Step(words, act))
+        return self
+
+    def _report(self, what: str, run: Performance[T]) -> str:
+        where = "" if run.step is None else f"step {run.step + 1}, {self._steps[run.step].words}: "
+        return report(
+            where + what,
+            script=self._script(run.step),
+            rules_broken=map(str, run.subscriber.violations),
+            signals=run.subscriber.timeline.lines() or ("none",),
+        )
+
+    def _script(self, marked: int | None) -> Iterator[str]:
+        request = "UNBOUNDED" if self._request == UNBOUNDED else self._request
+        yield f"   StepVerifier(..., request={request})"
+        width = len(str(len(self._steps)))
+        for index, step in enumerate(self._steps):
+            yield f"{'->' if index == marked else '  '} {index + 1:>{width}}  .{step.words}"
+
+
+def _equal_to(expected: T) -> Callable[[T], bool]:
+    return lambda element: element is expected or bool(element == expected)
+
+
+def _shown(elements: tuple[object, ...]) -> str:
+    shown = ", ".join(map(shorten, elements[:MOST_SHOWN]))
+    more = len(elements) - MOST_SHOWN
+    return shown if more <= 0 else f"{shown}, and {more} more"
+
+
+def _require_callable(name: str, value: object) -> None:
+    if not callable(value):
+        raise TypeError(f"{name} must be callable, not {value!r}")
+
+
+def _name(function: object) -> str:
+    """What the author of a script calls the function."""
+    qualified: str = getattr(function, "__qualname__", shorten(function))
+    return qualified.rpartition("<locals>.")[2]

@@ -1,0 +1,45 @@
+"""The real set-up, from nothing: a copy of the project, bare Python, no ``uv`` and no Java."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.style.project import ROOT, files
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def bare_checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bare")
+    for file in files():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, folder / file)
+    return folder
+
+
+def test_a_bare_checkout_sets_itself_up_and_tests_itself(bare_checkout: Path) -> None:
+    lines = run_dev(bare_checkout, "test", "tests/examples")
+    assert " passed in " in lines[-1]
+
+
+def test_the_packaged_java_starts_in_the_way_of_spark(bare_checkout: Path) -> None:
+    home = bare_checkout / ".venv" / "java"
+    assert run_dev(bare_checkout, "java")[-1].endswith(f" at {home}")
+    command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
+    assert subprocess.run(command, check=False).returncode == 0
+
+
+def run_dev(checkout: Path, *arguments: str) -> list[str]:
+    variables = {**os.environ, "PATH": str(checkout / "docs")}  # no programs there
+    variables.pop("JAVA_HOME", None)
+    command = [sys.executable, str(checkout / "dev.py"), *arguments]
+    done = subprocess.run(command, check=False, env=variables, stdout=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stdout
+    return done.stdout.splitlines()

@@ -1,0 +1,111 @@
+"""What a contributor types, and what comes back."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from dev import COMMANDS, REQUIREMENT_SETS, ROOT, TOOLS
+from tests.dev.conftest import Checkout
+
+OLD_PYTHON = "sys.version_info = (3, 9, 18, 'final', 0)"
+
+
+@pytest.mark.parametrize("arguments", [[], ["tset"], ["--version"]])
+def test_an_unknown_command_is_told_which_ones_there_are(
+    checkout: Checkout, arguments: list[str]
+) -> None:
+    code, output, errors = checkout.run(*arguments)
+    assert (code, output) == (2, "")
+    assert all(command in errors for command in COMMANDS)
+    assert checkout.set_ups() == 0
+
+
+def test_the_help_explains_every_command_without_any_set_up(checkout: Checkout) -> None:
+    code, output, _ = checkout.run("--help")
+    assert code == 0
+    assert all(f"  {command} " in output for command in COMMANDS)
+    assert checkout.set_ups() == 0
+
+
+@pytest.mark.parametrize("command", ["check", "docs", "java"])
+def test_a_command_without_arguments_refuses_them(checkout: Checkout, command: str) -> None:
+    code, _, errors = checkout.run(command, "--fast")
+    assert code == 2
+    assert "--fast" in errors
+
+
+@pytest.mark.parametrize(
+    ("command", "runs"),
+    [
+        ("demo", "python -m penstock.demo --slow 3"),
+        ("test", "python -m pytest -n2 --slow 3"),
+        ("bench", "python -m benchmarks --slow 3"),
+    ],
+)
+def test_further_arguments_go_to_the_tool(checkout: Checkout, command: str, runs: str) -> None:
+    assert checkout.run(command, "--slow", "3")[:2] == (0, runs + "\n")
+
+
+def test_the_exit_code_is_the_one_of_the_tool(checkout: Checkout) -> None:
+    (checkout.root / "fail-python").touch()
+    assert checkout.run("test")[0] == 7
+
+
+def test_check_runs_every_tool_even_if_one_fails(checkout: Checkout) -> None:
+    scripts = {script for script, *_ in TOOLS.values()} | {"pytest"}
+    checkout.run("test")
+    for script in scripts:
+        checkout.write_script(f".venv/bin/{script}", (checkout.root / "tool").read_text())
+    (checkout.root / "fail-mypy").touch()
+    code, output, _ = checkout.run("check")
+    assert code == 1
+    assert output.count(" ok ") == len(TOOLS)
+    assert output.count("FAILED") == 1
+    assert output.endswith("failed: mypy\n")
+
+
+def test_docs_ends_with_the_place_of_the_pages(checkout: Checkout) -> None:
+    checkout.run("test")
+    checkout.write_script(".venv/bin/sphinx-build", (checkout.root / "tool").read_text())
+    code, output, _ = checkout.run("docs")
+    assert code == 0
+    assert output.endswith(f"{checkout.root}/docs/_build/html/index.html\n")
+
+
+def test_lock_writes_the_file_of_every_set(checkout: Checkout) -> None:
+    assert checkout.run("lock", "--upgrade")[0] == 0
+    calls = (checkout.root / "calls").read_text().splitlines()
+    written = [call.rpartition("--output-file=")[2] for call in calls]
+    assert written == [f"requirements/{name}.txt" for name in REQUIREMENT_SETS]
+    assert all("--upgrade" in call for call in calls)
+
+
+def test_lock_without_uv_says_that_it_is_missing(checkout: Checkout) -> None:
+    (checkout.commands / "uv").unlink()
+    code, _, errors = checkout.run("lock")
+    assert (code, errors) == (
+        2,
+        "dev.py: the lock files are written by uv, which is not on PATH.\n",
+    )
+
+
+def test_an_old_python_is_told_which_one_is_needed(checkout: Checkout) -> None:
+    checkout.variables["PATH"] = str(checkout.commands)
+    code, output, errors = checkout.run_altered(OLD_PYTHON, "test")
+    assert (code, output) == (2, "")
+    assert errors.startswith("dev.py: Penstock needs Python 3.11 or newer. This is Python 3.9.18")
+
+
+def test_an_old_python_hands_over_to_a_new_one_that_works(checkout: Checkout) -> None:
+    checkout.write_script("commands/python3.13", "#!/bin/sh\nexit 127\n")
+    checkout.write_script("commands/python3.12", '#!/bin/sh\n[ "$1" = -c ] || echo "3.12: $*"\n')
+    code, output, _ = checkout.run_altered(OLD_PYTHON, "test", "-x")
+    assert (code, output) == (0, f"3.12: {checkout.root / 'dev.py'} test -x\n")
+
+
+@pytest.mark.parametrize("file", ["dev.py", "tools/environment.py", "tools/java.py"])
+def test_an_old_python_can_read_the_file(file: str) -> None:
+    ast.parse(Path(ROOT, file).read_text(), feature_version=(3, 8))
