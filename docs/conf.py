@@ -22,6 +22,7 @@ API_MODULES = (
     "penstock.reference",
     "penstock.guard",
     "penstock.testing",
+    "penstock.tck",
 )
 
 project = "Penstock"

@@ -7,10 +7,11 @@
 ``reference``  the standard's own examples, conformant and small
 ``guard``      reports every rule that a foreign party breaks
 ``testing``    for users' own tests
+``tck``        the conformance kit
 ``cli``        the command line
 
-Each imports only what stands above it in this list, and ``cli`` sees all. ``testing``
-judges strangers as well as us, so it knows nothing of ``reference``.
+Each imports only what stands above it in this list, and ``cli`` sees all. ``testing`` and ``tck``
+judge strangers as well as us, so they know nothing of ``reference``.
 """
 
 from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription

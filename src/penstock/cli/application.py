@@ -11,6 +11,7 @@ __all__ = ["COMMANDS", "application"]
 
 COMMANDS: Final = {
     "spec": "Explain the 43 rules of Reactive Streams.",
+    "tck": "Verify a publisher, a subscriber or a processor against the 43 rules.",
 }
 """Each subcommand with its line in the help: ``spec`` is ``penstock.cli.spec.command``."""
 

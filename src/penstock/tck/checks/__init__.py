@@ -1,0 +1,1 @@
+"""The checks: one function for each thing that a rule demands, by kind of party."""

@@ -1,0 +1,47 @@
+"""The suite for processors: the checks of their two sides, and those that modules add to it."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Final
+
+from penstock.tck.check import Check, Suite
+from penstock.tck.checks.publisher import PUBLISHER
+from penstock.tck.checks.subscriber import SUBSCRIBER
+from penstock.tck.processor_bench import ProcessorBench
+
+__all__ = ["DELEGATED", "PROCESSOR", "check"]
+
+PROCESSOR: Final = Suite("processor")
+
+check = PROCESSOR.check
+
+SUPPLIED: Final = ("failed", "received", "in_sequence")
+"""What the kit sees for itself when it has the other side of the processor."""
+RENAMED: Final = {"closed": "cancels_upstream", "puppet": "cancels_upstream"}
+"""Claims that mean something else for a processor."""
+NOT_FOR_PROCESSORS: Final = ("joins", "only_hands_over", "puppet_of_many_threads", "stops_after")
+"""Claims of subscribers that have no meaning for one with another side."""
+
+
+def _delegate(suite: Suite, side: str) -> tuple[str, ...]:
+    """4.1: a processor obeys the rules of both; its sides are judged by the same checks."""
+    checks = [check for check in suite if check.needs not in NOT_FOR_PROCESSORS]
+    for each in checks:
+        _add(each, side)
+    return tuple(check.name for check in checks)
+
+
+def _add(delegate: Check, side: str) -> None:
+    @wraps(delegate.run)
+    def run(bench: ProcessorBench) -> None:
+        delegate.run(getattr(bench, side))
+
+    needs = None if delegate.needs in SUPPLIED else RENAMED.get(str(delegate.needs), delegate.needs)
+    PROCESSOR.check(
+        delegate.rule, needs=needs, explored=delegate.explored, real_time=delegate.real_time
+    )(run)
+
+
+DELEGATED: Final = (*_delegate(PUBLISHER, "below"), *_delegate(SUBSCRIBER, "above"))
+"""The names of the checks that other suites lend."""

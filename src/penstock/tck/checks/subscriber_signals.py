@@ -1,0 +1,136 @@
+"""Checks of the signals as calls, how long they take and how they end: rules 2.2 and 2.13."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.demand.timeline import shorten
+from penstock.tck.checks.subscriber_suite import check
+from penstock.tck.claims import NotClaimed
+from penstock.tck.stream import Cost
+from penstock.tck.subscriber_bench import SubscriberBench
+
+LONG = 0.1
+"""Seconds that no signal should take, be it that it waits or that it computes."""
+TRIALS = 3
+"""Only what is slow each time is slow; once it may be the machine."""
+
+
+@check("2.2")
+def takes_elements_without_holding_up_the_publisher(bench: SubscriberBench) -> None:
+    """Sends elements; ``on_next`` neither waits nor computes for long.
+
+    Leave slow work to a thread, a task or a process, and let ``on_next`` return at once.
+    """
+    stream = bench.join()
+    costs: list[Cost] = []
+    while len(costs) < TRIALS and bench.offer(stream):
+        costs.append(stream.cost)
+    if not costs:
+        bench.need_subscription(stream)
+    _require_quick(bench, "on_next", costs)
+
+
+@check("2.2")
+def begins_and_ends_without_holding_up_the_publisher(bench: SubscriberBench) -> None:
+    """Opens and ends streams; the signals neither wait nor compute for long.
+
+    Leave slow work to a thread, a task or a process, and let the signals return at once.
+    """
+    for signal in ("on_complete", "on_error"):
+        streams = [bench.join() for _ in range(TRIALS)]
+        _require_quick(bench, "on_subscribe", [stream.cost for stream in streams])
+        for stream in streams:
+            bench.arena.rest()
+            stream.end(signal)
+        _require_quick(bench, signal, [stream.cost for stream in streams])
+
+
+def _require_quick(bench: SubscriberBench, signal: str, costs: list[Cost]) -> None:
+    computed = min(cost.computed for cost in costs)
+    passed = min(cost.passed for cost in costs)
+    bench.require(computed < LONG, f"{signal} computed for {computed:.2f} s")
+    bench.require(passed < LONG, f"{signal} waited and returned after {passed:.2f} s")
+
+
+@check("2.2", needs="only_hands_over")
+def calls_nothing_from_within_a_signal(bench: SubscriberBench) -> None:
+    """Sends a whole stream; no signal calls the subscription before it returns.
+
+    Let the signals leave a message, and call the subscription where the messages are read.
+    """
+    stream = bench.join()
+    bench.feed(stream, bench.at_most(3))
+    within = stream.spy.called_within
+    bench.require(not within, f"the subscription was called from within {', '.join(within)}")
+
+
+@check("2.13")
+def returns_normally_until_the_stream_completes(bench: SubscriberBench) -> None:
+    """Sends elements and then ``on_complete``; each signal returns normally.
+
+    Catch what your own code raises: the publisher cannot help you with it.
+    """
+    _send_whole_stream(bench, "on_complete")
+
+
+@check("2.13")
+def returns_normally_until_the_stream_fails(bench: SubscriberBench) -> None:
+    """Sends elements and then ``on_error``; each signal returns normally.
+
+    Catch what your own code raises: the publisher cannot help you with it.
+    """
+    _send_whole_stream(bench, "on_error")
+
+
+def _send_whole_stream(bench: SubscriberBench, signal: str) -> None:
+    stream = bench.join()
+    bench.feed(stream, bench.short_of_the_end(3))
+    stream.end(signal)
+    bench.arena.rest()
+
+
+@check("2.13")
+def refuses_a_missing_subscription(bench: SubscriberBench) -> None:
+    """Calls ``on_subscribe(None)``; it raises ``TypeError``.
+
+    Raise ``TypeError`` in ``on_subscribe`` when the subscription is None.
+    """
+    subscriber = bench.subscriber()
+    if not hasattr(subscriber, "on_subscribe"):
+        raise NotClaimed("the subject leaves on_subscribe to another object")
+    _expect_type_error(bench, "on_subscribe", subscriber)
+
+
+@check("2.13")
+def refuses_a_missing_element(bench: SubscriberBench) -> None:
+    """Calls ``on_next(None)``; it raises ``TypeError``.
+
+    Raise ``TypeError`` in ``on_next`` when the element is None, before it goes anywhere else.
+    """
+    stream = bench.join()
+    bench.pull(stream, 1)
+    bench.await_demand(stream)
+    _expect_type_error(bench, "on_next", stream.subscriber)
+
+
+@check("2.13")
+def refuses_a_missing_error(bench: SubscriberBench) -> None:
+    """Calls ``on_error(None)``; it raises ``TypeError``.
+
+    Raise ``TypeError`` in ``on_error`` when the error is None, before it goes anywhere else.
+    """
+    _expect_type_error(bench, "on_error", bench.join().subscriber)
+
+
+def _expect_type_error(bench: SubscriberBench, signal: str, subscriber: Any) -> None:
+    bench.timeline.note(f"{signal}(None)")
+    try:
+        getattr(subscriber, signal)(None)
+    except TypeError:
+        return
+    except Exception as error:
+        if bench.arena.is_own(error):
+            raise
+        bench.fail(f"{signal}(None) raised {shorten(error)} instead of TypeError")
+    bench.fail(f"{signal}(None) raised no TypeError")

@@ -1,0 +1,201 @@
+"""`explore` and `replay`: runs schedules until there is something to say, and says it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import ModuleType
+
+from penstock.tck.explorer.options import checked_options
+from penstock.tck.explorer.report import Exploration, Verdict, Violation
+from penstock.tck.explorer.schedules import Schedule
+from penstock.tck.explorer.search import OTHER_WAY, DepthFirst, Guided, Plan, RandomWalk
+from penstock.tck.explorer.session import Result, Scenario, Session, open_session
+from penstock.tck.explorer.task import End
+from penstock.tck.explorer.tracing import Level
+from penstock.tck.explorer.trail import Recorder
+
+__all__ = ["explore", "replay"]
+
+_SEARCH_SHARE = 0.8
+"""The part of the budget after which the random walks get their turn."""
+_RECORDINGS = 3
+
+
+def explore(
+    scenario: Scenario,
+    subject: ModuleType | Iterable[ModuleType] = (),
+    level: str | Level = Level.GIL,
+    bound: int = 2,
+    seeds: Iterable[int] = range(200),
+    max_steps: int = 5000,
+    budget: float = 5.0,
+) -> Exploration:
+    """Run ``scenario`` under one schedule after the other until one breaks it.
+
+    ``scenario`` gets an `Environment`, builds the subject anew and uses it from several threads.
+    An exception in it or in any thread is a violation, and so are deadlock and livelock.
+    ``subject`` names the modules whose code has switch points of its own, by default the module
+    of the scenario. All schedules with up to ``bound`` preemptions come first, then one random
+    schedule for each of ``seeds``. ``max_steps`` limits one schedule, ``budget`` all of them, in
+    seconds.
+
+    Time is virtual: it jumps to the next deadline when all threads wait. A run ends when the
+    scenario has returned and no thread can go on; threads that still wait then are ended.
+    """
+    options = checked_options(
+        scenario,
+        subject=subject,
+        level=level,
+        bound=bound,
+        seeds=seeds,
+        max_steps=max_steps,
+        budget=budget,
+    )
+    with open_session(scenario, options) as session:
+        return _Search(session).judge()
+
+
+def replay(
+    scenario: Scenario,
+    schedule: str,
+    subject: ModuleType | Iterable[ModuleType] = (),
+    max_steps: int = 5000,
+    budget: float = 5.0,
+) -> Exploration:
+    """Run ``scenario`` under exactly the schedule that a violation reported."""
+    parsed = Schedule.parse(schedule)
+    options = checked_options(
+        scenario,
+        subject=subject,
+        level=parsed.level,
+        bound=len(parsed.deviations),
+        seeds=(),
+        max_steps=max_steps,
+        budget=budget,
+    )
+    with open_session(scenario, options) as session:
+        return _Search(session).judge_one(Plan(parsed.deviations))
+
+
+class _Search:
+    """One exploration: each step returns the result if the step was decisive, else None."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._depth_first = DepthFirst(session.options.bound)
+        self._exhausted = False
+        self._tried = 0
+
+    def judge(self) -> Exploration:
+        seeds = self._session.options.seeds
+        return (
+            self._warm_up()
+            or self._search(share=_SEARCH_SHARE if seeds else 1.0)
+            or self._walk_at_random()
+            or self._search(share=1.0)
+            or self._report(Verdict.HELD_EXHAUSTIVELY if self._exhausted else Verdict.HELD_SO_FAR)
+        )
+
+    def judge_one(self, plan: Plan) -> Exploration:
+        return self._warm_up() or self._try(plan) or self._report(Verdict.HELD_SO_FAR)
+
+    def _warm_up(self) -> Exploration | None:
+        """Run the default schedule, first to fill caches and then to see that it repeats."""
+        trails = []
+        for _ in range(3):
+            result = self._session.warm_up(Guided(Plan()))
+            if result.outcome.end not in (End.FINISHED, End.VIOLATED) or result.leaked:
+                return self._decide(result)
+            trails.append(result.run.signature())
+        if trails[1] == trails[2]:
+            return None
+        return self._report(Verdict.NONDETERMINISTIC, detail=OTHER_WAY)
+
+    def _search(self, share: float) -> Exploration | None:
+        while not self._exhausted and not self._session.is_late(share):
+            plan = self._depth_first.next()
+            if plan is None:
+                self._exhausted = True
+                continue
+            self._tried += 1
+            if (decisive := self._try(plan, learn=True)) is not None:
+                return decisive
+        return None
+
+    def _walk_at_random(self) -> Exploration | None:
+        if self._exhausted and self._tried == 1 and self._session.options.bound > 0:
+            return None  # there was nothing to decide: one thread, one schedule
+        for seed in self._session.options.seeds:
+            if self._session.is_late():
+                break
+            decisive = self._decide(self._session.run(RandomWalk(seed)))
+            if decisive is not None:
+                return decisive
+        return None
+
+    def _try(self, plan: Plan, learn: bool = False) -> Exploration | None:
+        strategy = Guided(plan)
+        result = self._session.run(strategy)
+        judged = result.outcome.end in (End.FINISHED, End.VIOLATED)
+        if judged and not strategy.was_followed(result.run):
+            detail = f"a run ended before the decisions of its schedule: {OTHER_WAY}"
+            return self._report(Verdict.NONDETERMINISTIC, detail=detail)
+        if learn:
+            self._depth_first.learn(plan, strategy.decisions)
+        return self._decide(result)
+
+    def _decide(self, result: Result) -> Exploration | None:
+        outcome = result.outcome
+        if outcome.end is End.VIOLATED:
+            return self._confirm(result)
+        if outcome.end is End.MISFIT:
+            return self._report(Verdict.NONDETERMINISTIC, result.leaked, outcome.message)
+        if outcome.end is End.UNCONTROLLED:
+            return self._report(Verdict.UNCONTROLLED, result.leaked, outcome.message)
+        if result.leaked:
+            return self._report(
+                Verdict.LEAKED, result.leaked, "a thread kept going when its run was over"
+            )
+        return None
+
+    def _confirm(self, found: Result) -> Exploration:
+        """Run the schedule of a violation again: to see that it repeats, and for its trail."""
+        deviations = tuple(found.run.deviations)
+        message = found.outcome.message
+        leaked = found.leaked
+        # A busy machine can make a thread wait in real time by accident, but hardly every time.
+        for _ in range(_RECORDINGS):
+            recorder = Recorder()
+            again = self._session.record(Guided(Plan(deviations)), recorder)
+            leaked += again.leaked
+            if again.outcome.end is not End.CUT and not _is_same(found, again):
+                detail = f"a violation did not repeat under its own schedule: {message}"
+                return self._report(Verdict.NONDETERMINISTIC, leaked, detail)
+            if not recorder.real_wait:
+                schedule = str(Schedule(self._session.options.level, deviations))
+                violation = Violation(message, found.outcome.rule, schedule, recorder.lines())
+                return self._report(Verdict.VIOLATED, leaked, violation=violation)
+        detail = f"{recorder.real_wait}: what followed proves nothing ({message})"
+        return self._report(Verdict.UNCONTROLLED, leaked, detail)
+
+    def _report(
+        self,
+        verdict: Verdict,
+        leaked: int = 0,
+        detail: str = "",
+        violation: Violation | None = None,
+    ) -> Exploration:
+        return Exploration(
+            verdict=verdict,
+            schedules=self._session.schedules,
+            level=self._session.options.level,
+            bound=self._session.options.bound,
+            violation=violation,
+            detail=detail,
+            leaked=leaked,
+        )
+
+
+def _is_same(found: Result, again: Result) -> bool:
+    same_way = again.run.signature() == found.run.signature()
+    return same_way and again.outcome.end is found.outcome.end

@@ -1,0 +1,390 @@
+"""One run of a scenario: the baton, blocking and waking, virtual time, quiescence.
+
+Every thread of a run is a real thread, but only the holder of the baton runs; all others wait for
+their own baton lock. The holder gives the baton away in `Run.point`, where a switch is possible,
+in `Run.block`, where it is forced, and when it ends. Nothing else switches, so the answers of the
+strategy decide the whole run.
+
+Virtual time stands still while a thread can run. When none can, a thread that waits for quiescence
+goes on first; only then does time jump to the next deadline.
+"""
+
+from __future__ import annotations
+
+import _thread
+from _thread import get_ident, start_new_thread
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, NoReturn
+
+from penstock.tck.explorer.cores import stay_on_this_core
+from penstock.tck.explorer.task import (
+    Abort,
+    Awaited,
+    End,
+    Outcome,
+    RunnableTasks,
+    Task,
+    controlled_threads,
+    park,
+)
+from penstock.tck.explorer.tracing import Tracer
+from penstock.tck.explorer.trail import Recorder, describe_error, who_is_where
+
+if TYPE_CHECKING:
+    from penstock.tck.explorer.search import Strategy
+
+__all__ = ["Run"]
+
+FAIR_STREAK = 100
+"""Points that a thread may pass while others could run, before the next one gets a turn.
+
+A loop that waits for another thread's write ends that way without a preemption."""
+
+PATIENCE = 20
+"""How often a thread may swallow `Abort` before it is parked for good."""
+
+
+class Run:
+    """One schedule from its first step to its end."""
+
+    def __init__(
+        self,
+        strategy: Strategy,
+        tracer: Tracer,
+        *,
+        max_steps: int,
+        exact: bool,
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.strategy = strategy
+        self.tracer = tracer
+        self.max_steps = max_steps
+        self.exact = exact
+        """Whether operations switch only around the places where CPython can (level gil)."""
+        self.recorder = recorder
+        self.now = 0.0
+        self.steps = 0
+        self.decisions = 0
+        self.deviations: list[tuple[int, int]] = []
+        self.fingerprint = 0
+        self.tasks: list[Task] = []
+        self.runnable = RunnableTasks()
+        self.outcome: Outcome | None = None
+        self.aborting = False
+        self.over = _thread.allocate_lock()
+        self.over.acquire()
+        self.forgiven: tuple[type[BaseException], ...] = ()
+        self.outsider = Task(self, -1, "a thread outside the run", lambda: None)
+        self.current = self.outsider
+        self._sleepers: list[Task] = []
+        self.settlers: list[Task] = []
+        self._numbers: dict[str, int] = {}
+        self._stopped = _thread.allocate_lock()
+
+    # The life of a thread.
+
+    def spawn(self, body: Callable[[], object], name: str = "") -> Task:
+        """Add a thread that runs ``body``. It gets its system thread when it is first chosen."""
+        number = len(self.tasks)
+        label = f"T{number}" if number else "scenario"
+        task = Task(self, number, f"{label} ({name})" if name else label, body)
+        self.tasks.append(task)
+        self.runnable.add(task)
+        return task
+
+    def start(self, me: Task, body: Callable[[], object], name: str = "") -> Task:
+        """Add a thread on behalf of ``me``."""
+        if self.aborting:
+            self.die(me)
+        child = self.spawn(body, name)
+        if self.recorder is not None:
+            self.note(me, f"starts {child.name}")
+        return child
+
+    def launch(self, task: Task) -> bool:
+        """Start the system thread of ``task``, which begins as the holder of the baton."""
+        before, self.current = self.current, task
+        task.launched = True
+        try:
+            start_new_thread(self._live, (task,))
+        except RuntimeError as error:
+            self.current, task.launched = before, False
+            self.stop(
+                Outcome(End.UNCONTROLLED, f"the system has no thread for {task.name}: {error}")
+            )
+        return task.launched
+
+    def _live(self, task: Task) -> None:
+        task.ident = get_ident()
+        controlled_threads[task.ident] = task
+        try:
+            self._begin(task)
+            self._work(task)
+            self._finish(task)
+        except Abort:
+            pass
+        except BaseException as error:
+            self.stop(Outcome(End.UNCONTROLLED, f"the explorer itself failed: {error!r}"))
+        finally:
+            del controlled_threads[task.ident]
+            task.ended.release()
+
+    def _begin(self, task: Task) -> None:
+        if task.number == 0:
+            stay_on_this_core()
+        if self.recorder is not None:
+            self.recorder.resume()
+
+    def _work(self, task: Task) -> None:
+        try:
+            self.tracer.attach()
+            try:
+                task.body()
+            finally:
+                self.tracer.detach()
+                task.body = _nothing  # it holds the thread object, and that may hold a subscriber
+                if self.recorder is not None and not self.aborting:
+                    self.recorder.pause(task.name)
+        except Abort:
+            pass
+        except KeyboardInterrupt:
+            self.stop(Outcome(End.INTERRUPTED))
+        except self.forgiven:
+            pass
+        except BaseException as error:
+            if not isinstance(error, SystemExit) or task.number == 0:
+                self.stop(Outcome(End.VIOLATED, f"{task.name} raised {describe_error(error)}"))
+
+    def _finish(self, task: Task) -> None:
+        task.finished = True
+        if self.aborting:
+            return
+        self.note(task, "ends")
+        self.runnable.discard(task)
+        self.wake(task.joiners)
+        if task.group is not None:
+            task.group.unfinished -= 1
+            if not task.group.unfinished:
+                self.wake(task.group.waiting)
+        chosen = self._next()
+        if chosen is not None:
+            self._pass_baton(chosen)
+
+    # Switching.
+
+    def operator(self, subject: Awaited) -> Task:
+        """Return the task that is about to use ``subject``: the holder of the baton."""
+        me = self.current
+        if self.aborting or me.ident != get_ident():
+            return self.stranger(subject)
+        return me
+
+    def stranger(self, subject: Awaited) -> Task:
+        """Unwind the calling thread of a run that is over; return `outsider` for any other."""
+        me = controlled_threads.get(get_ident())
+        if me is not None and me.run.aborting:
+            me.run.die(me)
+        if me is None and not self.aborting:
+            text = f"a thread that the explorer did not start uses {subject.describe()}"
+            self.stop(Outcome(End.UNCONTROLLED, text))
+        return self.outsider
+
+    def point(self, place: Hashable) -> None:
+        """Switch to another thread if the strategy says so. Only the holder may call it."""
+        if self.aborting:
+            self.die(controlled_threads[get_ident()])
+        me = self.current
+        self.steps += 1
+        if self.steps > self.max_steps:
+            self._livelock(me)
+        if self.recorder is not None:
+            self.recorder.visit(me.name, place)
+        if len(self.runnable.numbers) == 1:
+            return
+        me.streak += 1
+        if me.streak > FAIR_STREAK:
+            chosen = self.runnable.after(me)
+        else:
+            chosen = self._decide(me, True, place)
+        if chosen is not me:
+            self._switch(me, chosen)
+
+    def step(self) -> None:
+        """Count a step without the chance to switch, so that endless loops are noticed."""
+        if self.aborting:
+            self.die(controlled_threads[get_ident()])
+        self.steps += 1
+        if self.steps > self.max_steps:
+            self._livelock(self.current)
+
+    def give_way(self) -> None:
+        """Switch to the next thread in turn, unless the strategy prefers another one."""
+        self.step()
+        me = self.current
+        if len(self.runnable.numbers) > 1:
+            chosen = self._decide(self.runnable.after(me), True, "gives way")
+            if chosen is not me:
+                self._switch(me, chosen)
+
+    def block(self, awaited: Awaited, queue: list[Task], deadline: float | None = None) -> bool:
+        """Wait in ``queue`` until woken; return False if ``deadline`` came first."""
+        me = self.operator(awaited)
+        if me is self.outsider:
+            raise RuntimeError(f"{awaited.describe()} belongs to an explored schedule that is over")
+        me.awaits, me.queue, me.deadline = awaited, queue, deadline
+        queue.append(me)
+        if deadline is not None:
+            self._sleepers.append(me)
+        self.runnable.discard(me)
+        if self.recorder is not None:
+            self.note(me, f"waits for {awaited.describe()}")
+        chosen = self._next()
+        if chosen is None:
+            self.die(me)
+        if chosen is not me:
+            self._switch(me, chosen)
+        return self._resume(me)
+
+    def _resume(self, me: Task) -> bool:
+        if me in me.queue:
+            me.queue.remove(me)
+        if me.deadline is not None:
+            self._sleepers.remove(me)
+            me.deadline = None
+        me.awaits = None
+        woken = not me.timed_out
+        me.timed_out = False
+        return woken
+
+    def _next(self) -> Task | None:
+        while not self.runnable.numbers:
+            if not self._idle():
+                return None
+        first = self.runnable.first()
+        return first if len(self.runnable.numbers) == 1 else self._decide(first, False, "stopped")
+
+    def _decide(self, default: Task, preempts: bool, place: Hashable) -> Task:
+        self.fingerprint = hash((self.fingerprint, self.steps, place, self.runnable.numbers))
+        try:
+            number = self.strategy.choose(self, default.number, preempts)
+        except LookupError as misfit:
+            self.stop(Outcome(End.MISFIT, str(misfit)))
+            self.die(self.current)
+        if number != default.number:
+            self.deviations.append((self.decisions, number))
+        self.decisions += 1
+        return self.tasks[number]
+
+    def _switch(self, me: Task, chosen: Task) -> None:
+        self._pass_baton(chosen)
+        me.baton.acquire()
+        if self.aborting:
+            self.die(me)
+        if self.recorder is not None:
+            self.recorder.resume()
+
+    def _pass_baton(self, chosen: Task) -> None:
+        if self.recorder is not None:
+            self.recorder.pause(self.current.name)
+            self.recorder.switch(chosen.name)
+        chosen.streak = 0
+        if chosen.launched:
+            self.current = chosen
+            chosen.baton.release()
+        elif not self.launch(chosen):
+            self.die(self.current)
+
+    # Waking.
+
+    def wake(self, queue: list[Task]) -> None:
+        """Let every thread of ``queue`` go on and empty it."""
+        self.invite(queue)
+        queue.clear()
+
+    def invite(self, queue: list[Task]) -> None:
+        """Let the threads of ``queue`` compete for what they wait for; they stay in it."""
+        for task in queue:
+            self.runnable.add(task)
+
+    def dismiss(self, queue: list[Task]) -> None:
+        """Take an invitation back, because another thread was faster."""
+        for task in queue:
+            if not task.timed_out:
+                self.runnable.discard(task)
+
+    def requeue(self, task: Task, awaited: Awaited, queue: list[Task]) -> None:
+        """Make a blocked thread wait for something else, and without a deadline."""
+        if task.deadline is not None:
+            self._sleepers.remove(task)
+            task.deadline = None
+        task.awaits, task.queue = awaited, queue
+        queue.append(task)
+
+    # Idleness and the end.
+
+    def _idle(self) -> bool:
+        """Make a thread runnable although all of them wait; return False if that is the end."""
+        if self.settlers:
+            self.runnable.add(self.settlers[0])
+            return True
+        if self._sleepers and not self.tasks[0].finished:
+            self.now = min(task.deadline for task in self._sleepers if task.deadline is not None)
+            for task in self._sleepers:
+                if task.deadline is not None and task.deadline <= self.now:
+                    task.timed_out = True
+                    self.runnable.add(task)
+            return True
+        self.stop(self._idle_outcome())
+        return False
+
+    def _idle_outcome(self) -> Outcome:
+        waiting = [task for task in self.tasks if not task.finished]
+        stuck = [task for task in waiting if task.awaits is not None and task.awaits.exclusive]
+        if self.tasks[0].finished and (self._sleepers or not stuck):
+            return Outcome(End.FINISHED)
+        return Outcome(
+            End.VIOLATED,
+            f"deadlock: no thread can run, no timer is pending\n{who_is_where(self.tasks)}",
+        )
+
+    def _livelock(self, me: Task) -> NoReturn:
+        text = (
+            f"livelock: no end after {self.max_steps} steps (max_steps); virtual time stands still "
+            f"while a thread can run\n{who_is_where(self.tasks)}"
+        )
+        self.stop(Outcome(End.VIOLATED, text))
+        self.die(me)
+
+    def stop(self, outcome: Outcome) -> None:
+        """End the run. The first outcome stands; from now on every operation raises `Abort`."""
+        if self._stopped.acquire(blocking=False):
+            self.outcome = outcome
+            self.aborting = True
+            self.over.release()
+
+    def die(self, me: Task) -> NoReturn:
+        """Unwind the calling thread; park it for good if it keeps swallowing that."""
+        me.aborts += 1
+        if me.aborts > PATIENCE:
+            park(me)
+        raise Abort
+
+    # What reports need.
+
+    def note(self, me: Task, text: str) -> None:
+        """Add what ``me`` does to the trail, if there is one."""
+        if self.recorder is not None:
+            self.recorder.note(me.name, text)
+
+    def signature(self) -> tuple[int, int, int]:
+        """Sum up the way that the run took; equal schedules must have equal ones."""
+        return self.fingerprint, self.decisions, self.steps
+
+    def number(self, kind: str) -> int:
+        """Return the next number of its kind: identities that do not change from run to run."""
+        number = self._numbers[kind] = self._numbers.get(kind, 0) + 1
+        return number
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,147 @@
+"""Which schedules to run: depth first by number of preemptions, then at random, or one by heart.
+
+A schedule is given by its deviations from the default: stay with the running thread, and when it
+cannot go on, take the lowest number. Every run shows the decisions that it met; each other answer
+to one of them, after the last deviation, is a new schedule. Answers that preempt a thread which
+could go on are put off to the next bound, so all schedules with one preemption come before any
+with two, and none comes twice.
+"""
+
+from __future__ import annotations
+
+import random
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from penstock.tck.explorer.scheduler import Run
+
+__all__ = ["OTHER_WAY", "DepthFirst", "Guided", "Plan", "RandomWalk", "Strategy"]
+
+Deviations = tuple[tuple[int, int], ...]
+"""Pairs of a decision's index and the number of the thread that went on."""
+
+_PREEMPTION_CHANCE = 0.2
+
+OTHER_WAY = (
+    "the same schedule took another way: the subject depends on more than the order of its "
+    "threads, such as chance, addresses, real time, or state that earlier runs left"
+)
+
+
+class Strategy(Protocol):
+    """Answers every question of a run: who goes on?"""
+
+    def choose(self, run: Run, default: int, preempts: bool) -> int:
+        """Return the number of the next task, one of ``run.runnable.numbers``.
+
+        ``preempts`` says that any other answer than ``default`` interrupts a thread that could go
+        on. Raises `LookupError` where a prescribed answer does not fit the run.
+        """
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The deviations of a schedule, and the trail that must lead to the last of them."""
+
+    deviations: Deviations = ()
+    fingerprint: int | None = None
+
+
+class Decisions:
+    """The questions that a run met after its last deviation, in little memory."""
+
+    def __init__(self, begin: int) -> None:
+        self._begin = begin
+        self._defaults = array("i")
+        self._preempts = bytearray()
+        self._fingerprints = array("q")
+        self._numbers: list[tuple[int, ...]] = []
+
+    def add(self, run: Run, default: int, preempts: bool) -> None:
+        self._defaults.append(default)
+        self._preempts.append(preempts)
+        self._fingerprints.append(run.fingerprint)
+        self._numbers.append(run.runnable.numbers)
+
+    def other_answers(self, deviations: Deviations, preempting: bool) -> Iterator[Plan]:
+        """Yield the schedules that go another way once, after ``deviations``."""
+        for offset, numbers in enumerate(self._numbers):
+            if bool(self._preempts[offset]) is preempting:
+                for number in numbers:
+                    if number != self._defaults[offset]:
+                        deviation = self._begin + offset, number
+                        yield Plan((*deviations, deviation), self._fingerprints[offset])
+
+
+class Guided:
+    """Follows a plan and then the default; remembers the decisions after the last deviation."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._answers = dict(plan.deviations)
+        self._last = plan.deviations[-1][0] if plan.deviations else -1
+        self.decisions = Decisions(self._last + 1)
+
+    def choose(self, run: Run, default: int, preempts: bool) -> int:
+        index = run.decisions
+        if index > self._last:
+            self.decisions.add(run, default, preempts)
+            return default
+        if index == self._last and self._plan.fingerprint not in (None, run.fingerprint):
+            raise LookupError(OTHER_WAY)
+        answer = self._answers.get(index, default)
+        if answer not in run.runnable.numbers:
+            able = list(run.runnable.numbers)
+            raise LookupError(f"decision {index} cannot go to thread {answer}: only {able} can run")
+        return answer
+
+    def was_followed(self, run: Run) -> bool:
+        """Say whether ``run`` came as far as the last deviation."""
+        return run.decisions > self._last
+
+
+class RandomWalk:
+    """Stays with the running thread most of the time, else takes any."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def choose(self, run: Run, default: int, preempts: bool) -> int:
+        if preempts and self._random.random() >= _PREEMPTION_CHANCE:
+            return default
+        return self._random.choice(run.runnable.numbers)
+
+
+class DepthFirst:
+    """Yields every schedule with up to ``bound`` preemptions, those with fewer first."""
+
+    def __init__(self, bound: int) -> None:
+        self._bound = bound
+        self._preemptions = 0
+        self._pending: list[list[Iterator[Plan]]] = [[] for _ in range(bound + 1)]
+        self._root: Plan | None = Plan()
+
+    def next(self) -> Plan | None:
+        """Return a schedule that was not run yet, or None when there is none left."""
+        if self._root is not None:
+            root, self._root = self._root, None
+            return root
+        while self._preemptions <= self._bound:
+            stack = self._pending[self._preemptions]
+            while stack:
+                plan = next(stack[-1], None)
+                if plan is not None:
+                    return plan
+                stack.pop()
+            self._preemptions += 1
+        return None
+
+    def learn(self, plan: Plan, decisions: Decisions) -> None:
+        """Note the decisions that a run of ``plan`` met."""
+        free = decisions.other_answers(plan.deviations, preempting=False)
+        self._pending[self._preemptions].append(free)
+        if self._preemptions < self._bound:
+            preempting = decisions.other_answers(plan.deviations, preempting=True)
+            self._pending[self._preemptions + 1].append(preempting)

@@ -1,0 +1,146 @@
+"""Runs a scenario again and again in a prepared process, each time under another strategy."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from penstock.tck.explorer.environment import Environment
+from penstock.tck.explorer.options import Options
+from penstock.tck.explorer.patching import Patches
+from penstock.tck.explorer.scheduler import Run
+from penstock.tck.explorer.search import Strategy
+from penstock.tck.explorer.task import End, Outcome, current_task
+from penstock.tck.explorer.threads import bound, release_all
+from penstock.tck.explorer.tracers import tracer_for
+from penstock.tck.explorer.tracing import Level, Tracer
+from penstock.tck.explorer.trail import Recorder
+from penstock.tck.explorer.watchdog import execute
+
+__all__ = ["Result", "Scenario", "Session", "open_session"]
+
+Scenario = Callable[[Environment], object]
+
+_COLLECT_EVERY = 64
+_YOUNG = 1
+"""The generations of the collector that hold what the runs made, and not the whole process."""
+_EXIT_PATIENCE = 0.2
+
+# Taken before any exploration replaces them.
+_monotonic = time.monotonic
+_sleep = time.sleep
+_one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run that is over."""
+
+    run: Run
+    outcome: Outcome
+    leaked: int
+
+
+class Session:
+    """The runs of one scenario."""
+
+    def __init__(
+        self, scenario: Scenario, options: Options, patches: Patches, tracer: Tracer
+    ) -> None:
+        self.deadline = _monotonic() + options.budget
+        self.options = options
+        self.schedules = 0
+        self._scenario = scenario
+        self._patches = patches
+        self._tracer = tracer
+        self._last_run: Run | None = None
+
+    def is_late(self, share: float = 1.0) -> bool:
+        """Say whether more than ``share`` of the budget is used up."""
+        return _monotonic() > self.deadline - (1.0 - share) * self.options.budget
+
+    def run(self, strategy: Strategy) -> Result:
+        """Run one schedule to its end."""
+        result = self._run(strategy, None, self.deadline)
+        self.schedules += 1
+        if self.schedules % _COLLECT_EVERY == 0:
+            gc.collect(_YOUNG)
+        return result
+
+    def warm_up(self, strategy: Strategy) -> Result:
+        """Run one schedule that does not count: it fills caches and imports modules."""
+        return self._run(strategy, None, self.deadline)
+
+    def record(self, strategy: Strategy, recorder: Recorder) -> Result:
+        """Run a known schedule once more and record its trail; the budget may be overdrawn."""
+        return self._run(strategy, recorder, max(self.deadline, _monotonic() + 1.0))
+
+    def await_exit(self) -> None:
+        """Give the threads of the last run a moment to leave the interpreter."""
+        idents = {task.ident for task in self._last_run.tasks} if self._last_run else set()
+        limit = _monotonic() + _EXIT_PATIENCE
+        while idents & sys._current_frames().keys() and _monotonic() < limit:
+            _sleep(0.0005)
+
+    def _run(self, strategy: Strategy, recorder: Recorder | None, deadline: float) -> Result:
+        options = self.options
+        run = self._last_run = Run(
+            strategy,
+            self._tracer,
+            max_steps=options.max_steps,
+            exact=options.level is Level.GIL,
+            recorder=recorder,
+        )
+
+        def body() -> None:
+            self._patches.renew()
+            thread = threading.Thread(name="scenario", daemon=False)
+            bound(run.tasks[0], thread, lambda: self._scenario(Environment(run)))
+
+        self._tracer.begin()
+        leaked = execute(run, body, deadline)
+        if leaked:
+            release_all(run)
+        assert run.outcome is not None
+        if run.outcome.end is End.INTERRUPTED:
+            raise KeyboardInterrupt
+        return Result(run, run.outcome, len(leaked))
+
+
+@contextmanager
+def open_session(scenario: Scenario, options: Options) -> Iterator[Session]:
+    """Prepare the process for runs of ``scenario``, and leave it as it was."""
+    if current_task() is not None:
+        raise RuntimeError("a scenario cannot start an exploration of its own")
+    if not _one_at_a_time.acquire(blocking=False):
+        raise RuntimeError("another thread of this process is exploring; one at a time")
+    try:
+        with (
+            tracer_for(options.level, options.subject) as tracer,
+            Patches(options.subject) as patches,
+            _no_collection(),
+        ):
+            session = Session(scenario, options, patches, tracer)
+            try:
+                yield session
+            finally:
+                session.await_exit()
+    finally:
+        _one_at_a_time.release()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector, which calls back into subjects, out of the runs."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,203 @@
+"""The threads of a run, what they can wait for, and how a run can end."""
+
+from __future__ import annotations
+
+import _thread
+from bisect import insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from operator import attrgetter
+from typing import TYPE_CHECKING, NoReturn, Protocol
+
+if TYPE_CHECKING:
+    from penstock.tck.explorer.scheduler import Run
+
+__all__ = [
+    "QUIESCENCE",
+    "Abort",
+    "Awaited",
+    "Deadline",
+    "End",
+    "Group",
+    "Outcome",
+    "RunnableTasks",
+    "Task",
+    "controlled_threads",
+    "current_task",
+    "park",
+]
+
+
+_number_of = attrgetter("number")
+
+
+class Abort(BaseException):
+    """Unwinds the threads of a run that is over."""
+
+
+class End(Enum):
+    """Why a run ended."""
+
+    FINISHED = "finished"
+    VIOLATED = "violated"
+    MISFIT = "misfit"
+    UNCONTROLLED = "uncontrolled"
+    CUT = "cut"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: why, what was seen, and which rule that breaks if the scenario said so."""
+
+    end: End
+    message: str = ""
+    rule: str | None = None
+
+
+class Awaited(Protocol):
+    """What a thread can wait for."""
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether the wait can never end by itself once all threads are idle, as for a lock."""
+
+    def describe(self) -> str:
+        """Name it for a report."""
+
+
+class Task:
+    """One thread of a run."""
+
+    __slots__ = (
+        "aborts",
+        "awaits",
+        "baton",
+        "body",
+        "deadline",
+        "ended",
+        "finished",
+        "group",
+        "ident",
+        "joiners",
+        "launched",
+        "name",
+        "number",
+        "parked",
+        "queue",
+        "run",
+        "runnable",
+        "streak",
+        "timed_out",
+    )
+
+    exclusive = False
+
+    def __init__(self, run: Run, number: int, name: str, body: Callable[[], object]) -> None:
+        self.run = run
+        self.number = number
+        self.name = name
+        self.body = body
+        self.baton = _locked()
+        self.ended = _locked()
+        self.ident = 0
+        self.launched = self.finished = self.parked = False
+        self.runnable = False
+        self.awaits: Awaited | None = None
+        self.queue: list[Task] = []
+        self.deadline: float | None = None
+        self.timed_out = False
+        self.joiners: list[Task] = []
+        self.group: Group | None = None
+        self.streak = self.aborts = 0
+
+    def describe(self) -> str:
+        return f"the end of {self.name}"
+
+
+class RunnableTasks:
+    """The tasks that can go on, in the order of their numbers."""
+
+    def __init__(self) -> None:
+        self.numbers: tuple[int, ...] = ()
+        self._tasks: list[Task] = []
+
+    def add(self, task: Task) -> None:
+        if not task.runnable:
+            task.runnable = True
+            insort(self._tasks, task, key=_number_of)
+            self.numbers = tuple(map(_number_of, self._tasks))
+
+    def discard(self, task: Task) -> None:
+        if task.runnable:
+            task.runnable = False
+            self._tasks.remove(task)
+            self.numbers = tuple(map(_number_of, self._tasks))
+
+    def first(self) -> Task:
+        return self._tasks[0]
+
+    def after(self, task: Task) -> Task:
+        """Return the one whose turn comes after ``task``, round and round."""
+        return next((other for other in self._tasks if other.number > task.number), self.first())
+
+
+class Group:
+    """Several threads whose end one thread awaits."""
+
+    exclusive = False
+
+    def __init__(self, tasks: Sequence[Task]) -> None:
+        self.tasks = tasks
+        self.unfinished = len(tasks)
+        self.waiting: list[Task] = []
+        for task in tasks:
+            task.group = self
+
+    def describe(self) -> str:
+        return "the end of " + ", ".join(task.name for task in self.tasks if not task.finished)
+
+
+class Deadline:
+    """A moment of virtual time that a thread sleeps towards."""
+
+    exclusive = False
+
+    def __init__(self, moment: float) -> None:
+        self.moment = moment
+
+    def describe(self) -> str:
+        return f"the virtual time {self.moment:g}"
+
+
+class _Quiescence:
+    exclusive = False
+
+    def describe(self) -> str:
+        return "quiescence"
+
+
+QUIESCENCE = _Quiescence()
+
+controlled_threads: dict[int, Task] = {}
+"""The tasks of all live runs by the identity of their thread."""
+
+
+def current_task() -> Task | None:
+    """Return the task of the calling thread, or None if no run controls this thread."""
+    return controlled_threads.get(_thread.get_ident())
+
+
+def park(task: Task) -> NoReturn:
+    """Hold the calling thread for ever: it cannot be ended, but must not go on."""
+    task.parked = True
+    task.ended.release()
+    while True:
+        _locked().acquire()
+
+
+def _locked() -> _thread.LockType:
+    lock = _thread.allocate_lock()
+    lock.acquire()
+    return lock

@@ -1,0 +1,134 @@
+"""Runs one schedule under a wall clock, and ends its threads whatever they do.
+
+The caller's thread waits here while the threads of the run pass the baton among themselves. It
+sees when the holder of the baton makes no step any more, and it unwinds the threads that are left
+when a run is over. A thread that cannot be ended is counted as leaked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from _thread import get_ident
+from collections.abc import Callable
+from typing import Any
+
+from penstock.tck.explorer.scheduler import Run
+from penstock.tck.explorer.task import Abort, End, Outcome, Task, current_task, park
+from penstock.tck.explorer.trail import locate_thread
+
+__all__ = ["execute"]
+
+_SLICE = 0.05
+"""Seconds between two looks at a run. Looks are counted, not seconds, so that a machine that stands
+still for a while does not make a run look blocked."""
+_BLOCKED_LOOKS = 12
+_BUSY_LOOKS = 100
+_LATE_LOOKS = 4
+_SOME_INSTRUCTIONS = 1000
+
+_set_exception: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+# Taken before any exploration replaces them.
+_monotonic = time.monotonic
+_process_time = time.process_time
+
+
+class _Parking(Abort):
+    """Sent into a thread that swallows everything: it parks the thread as soon as it is raised."""
+
+    def __init__(self) -> None:
+        task = current_task()
+        if task is not None:
+            park(task)
+
+
+_FORCES = (Abort, Abort, Abort, _Parking)
+
+
+def execute(run: Run, body: Callable[[], object], deadline: float) -> list[Task]:
+    """Run ``body`` as the scenario of ``run`` until its end; return the threads that leaked."""
+    run.launch(run.spawn(body))
+    try:
+        _watch(run, deadline)
+    except BaseException:
+        run.stop(Outcome(End.INTERRUPTED))
+        _end_threads(run)
+        raise
+    return _end_threads(run)
+
+
+def _watch(run: Run, deadline: float) -> None:
+    steps, silent, busy, used = -1, 0, 0, _process_time()
+    while not run.over.acquire(timeout=_SLICE):
+        late = _monotonic() > deadline
+        before, used = used, _process_time()
+        if run.steps != steps:
+            steps, silent, busy = run.steps, 0, 0
+            if late:
+                run.stop(Outcome(End.CUT))
+        elif used - before > _SLICE / 10:
+            busy += 1
+        else:
+            silent += 1
+        if silent > _BLOCKED_LOOKS or busy > _BUSY_LOOKS or (late and silent + busy > _LATE_LOOKS):
+            run.stop(Outcome(End.UNCONTROLLED, _lost(run.current)))
+
+
+def _lost(holder: Task) -> str:
+    return (
+        f"{holder.name} makes no step at {locate_thread(holder.ident)}: it waits for something "
+        "that the explorer does not own, or computes without end"
+    )
+
+
+def _end_threads(run: Run) -> list[Task]:
+    leaked = []
+    holder = _await_holder(run)
+    for task in [holder, *(task for task in run.tasks if task is not holder)]:
+        if task is not holder and task.launched:
+            task.baton.release()
+        if task.launched and not _ends(task):
+            leaked.append(task)
+    # The end of the others may have freed what a thread was blocked in.
+    return [task for task in leaked if task.parked or not task.ended.acquire(timeout=_SLICE)]
+
+
+def _await_holder(run: Run) -> Task:
+    """Return the task that holds the baton now that nobody passes it on any more."""
+    holder = run.current
+    while holder.launched and not holder.ended.acquire(timeout=_SLICE):
+        if run.current is holder:
+            return holder
+        holder = run.current
+    holder.ended.release()
+    return holder
+
+
+def _ends(task: Task) -> bool:
+    """Wait for the end of a thread that is being unwound, with growing force."""
+    if task.ended.acquire(timeout=_SLICE):
+        return not task.parked
+    return any(_interrupt(task, error) for error in _FORCES) and not task.parked
+
+
+def _interrupt(task: Task, error: type[BaseException]) -> bool:
+    """Raise ``error`` in a thread, if it executes Python code; return whether that ended it.
+
+    As long as an exception is on its way to some thread, CPython 3.11 looks for it whenever a
+    traced function is entered, in any thread, and never gets on. So no Python function is called
+    here until the exception is delivered or taken back, and the mark that it leaves behind is
+    wiped out by receiving one.
+    """
+    target, me = ctypes.c_ulong(task.ident), ctypes.c_ulong(get_ident())
+    try:
+        _set_exception(target, ctypes.py_object(error))
+        if task.ended.acquire(timeout=_SLICE):
+            return True
+        _set_exception(target, ctypes.py_object())
+        _set_exception(me, ctypes.py_object(Abort))
+        for _ in range(_SOME_INSTRUCTIONS):
+            pass
+    except Abort:
+        pass
+    return False

@@ -1,0 +1,155 @@
+"""The kinds of party that the kit verifies: for each its checks, its claims and its bench."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from penstock.demand.timeline import Timeline
+from penstock.rules.lookup import unknown
+from penstock.tck.arena import Arena
+from penstock.tck.bench import PublisherBench
+from penstock.tck.check import Check, Suite
+from penstock.tck.checks.operator import OPERATOR
+from penstock.tck.checks.processor import PROCESSOR
+from penstock.tck.checks.publisher import PUBLISHER
+from penstock.tck.checks.subscriber import SUBSCRIBER
+from penstock.tck.claims import PublisherClaims, claims_of
+from penstock.tck.judge import Experience, Judge, modules_of
+from penstock.tck.operator_bench import OperatorBench
+from penstock.tck.operator_claims import OperatorClaims
+from penstock.tck.processor_bench import ProcessorBench
+from penstock.tck.processor_claims import ProcessorClaims
+from penstock.tck.report import FACTORY, Report
+from penstock.tck.subscriber_bench import SubscriberBench
+from penstock.tck.subscriber_claims import SubscriberClaims
+
+__all__ = ["KINDS", "Kind"]
+
+
+class Bench(Protocol):
+    """What checks of one kind work with."""
+
+    timeline: Timeline
+
+    def exercise(self) -> set[int]:
+        """Use the subject for a moment; the threads from which it called."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of party."""
+
+    suite: Suite
+    claims: type[Any]
+    """The dataclass whose fields are what such a party can claim."""
+    bench: Callable[[Arena, Callable[..., Any], Any, str], Bench]
+
+    @property
+    def name(self) -> str:
+        """What such a party is called."""
+        return self.suite.kind
+
+    def judge(
+        self,
+        factory: Callable[..., Any],
+        claims: Mapping[str, Any],
+        experience: Experience | None = None,
+    ) -> Judge:
+        """A judge of the parties that ``factory`` makes."""
+        claimed = claims_of(self.claims, dict(claims))
+        known = experience or Experience()
+
+        def remembering_factory(*arguments: Any) -> Any:
+            party = factory(*arguments)
+            known.parties.update(type(party).__mro__)  # inherited code is explored as well
+            return party
+
+        def exercise(arena: Arena) -> set[int]:
+            try:
+                return self.bench(arena, remembering_factory, claimed, FACTORY).exercise()
+            finally:
+                # The code to explore is that of the parties, which may be far from their factory.
+                judge.subject = modules_of(factory, *known.parties)
+
+        judge = Judge(
+            lambda arena, rule: self.bench(arena, factory, claimed, rule),
+            subject=modules_of(factory, *known.parties),
+            claims=claimed,
+            exercise=exercise,
+            experience=known,
+        )
+        return judge
+
+    def verify(
+        self,
+        factory: Callable[..., Any],
+        claims: Mapping[str, Any],
+        *,
+        rules: Collection[str] | None = None,
+        checks: Collection[str] | None = None,
+        schedule: str | None = None,
+        command: str = "",
+    ) -> Report:
+        """Verify what ``factory`` makes.
+
+        ``rules`` and ``checks`` pick some by their numbers and names. With a ``schedule`` each of
+        them runs exactly once, under that schedule. ``command`` does the same on the command line.
+        """
+        selected = self.select(rules, checks)
+        judge = self.judge(factory, claims)
+        started = time.perf_counter()
+        if schedule is None:
+            outcomes = judge.judge(selected)
+        else:
+            outcomes = tuple(found for check in selected for found in judge.replay(check, schedule))
+        return Report(
+            kind=self.name,
+            subject=getattr(factory, "__qualname__", repr(factory)),
+            outcomes=outcomes,
+            seconds=time.perf_counter() - started,
+            asked=self._asked(selected, rules, checks),
+            command=command,
+            controlled=judge.experience.controlled,
+        )
+
+    def select(
+        self, rules: Collection[str] | None, checks: Collection[str] | None
+    ) -> tuple[Check, ...]:
+        """The checks of these rules that have these names."""
+        names = [check.name for check in self.suite]
+        for name in checks or ():
+            if name not in names:
+                allowed = f"the {len(names)} for a {self.name}"
+                raise unknown("check", name, allowed=allowed, names=names)
+        about = self.suite.about(rules)
+        if checks is None:
+            return about
+        selected = tuple(check for check in about if check.name in checks)
+        if not selected:
+            raise ValueError(f"{', '.join(checks)} is not about {', '.join(rules or ())}")
+        return selected
+
+    def _asked(
+        self,
+        selected: Collection[Check],
+        rules: Collection[str] | None,
+        checks: Collection[str] | None,
+    ) -> tuple[str, ...] | None:
+        if checks is not None:
+            return tuple(check.rule for check in selected)
+        return None if rules is None else tuple(rules)
+
+
+KINDS: Final = {
+    kind.name: kind
+    for kind in (
+        Kind(PUBLISHER, PublisherClaims, PublisherBench),
+        Kind(SUBSCRIBER, SubscriberClaims, SubscriberBench),
+        Kind(PROCESSOR, ProcessorClaims, ProcessorBench),
+        Kind(OPERATOR, OperatorClaims, OperatorBench),
+    )
+}
+"""All kinds by name."""

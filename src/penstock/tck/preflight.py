@@ -1,0 +1,113 @@
+"""Before the checks: does the subject work at all, and can the explorer hold it?"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from penstock.tck.arena import Arena
+from penstock.tck.explorer.trail import locate_thread
+from penstock.tck.real_arena import Halted, RealArena
+from penstock.tck.report import FACTORY
+from penstock.tck.stillness import TASKS
+
+__all__ = ["Preflight", "fly", "place_of"]
+
+LIMIT = 3.0
+REST = 0.02
+"""Seconds after which a thread that has not moved is at rest."""
+
+# Taken before any exploration replaces it.
+_sleep = time.sleep
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What a first contact with the subject has shown."""
+
+    controllable: bool
+    fault: tuple[str, str] | None = None
+
+
+def fly(exercise: Callable[[Arena], set[int]]) -> Preflight:
+    """Use the subject for a moment, several times, in real time.
+
+    ``exercise`` returns the threads from which the subject called. Threads that were there before
+    it began belong to a pool or a loop that several subjects share: no explorer can hold them, and
+    it must not try, since ending such a thread would break the pool for good. The same goes for
+    those that do not call, but wake up each time that the subject is used.
+    """
+    for is_first in (True, False, False):
+        bystanders = _Bystanders()
+        before = set(sys._current_frames())
+        flight = _Flight(exercise)
+        fault = flight.run()
+        if fault is not None:
+            return Preflight(controllable=True, fault=fault)
+        if flight.callers & before:
+            return Preflight(controllable=False)
+        if not is_first and not bystanders.have_stirred():
+            return Preflight(controllable=True)
+    return Preflight(controllable=False)
+
+
+def place_of(thread: threading.Thread) -> str:
+    """Where a thread is now, in the user's code."""
+    return locate_thread(thread.ident or 0)
+
+
+class _Bystanders:
+    """The other threads that are there and at rest, as far as the system tells."""
+
+    def __init__(self) -> None:
+        first = _switches_of_threads()
+        _sleep(REST)
+        self._resting = first.items() & _switches_of_threads().items()
+
+    def have_stirred(self) -> bool:
+        """Whether one of them has been awake since."""
+        now = _switches_of_threads()
+        return any(now.get(thread, switches) != switches for thread, switches in self._resting)
+
+
+def _switches_of_threads() -> dict[str, str]:
+    """How often each other thread began and ceased to wait; nothing where the system is silent."""
+    me = str(threading.get_native_id())
+    found = {}
+    for task in TASKS.glob("*"):
+        try:
+            found[task.name] = (task / "status").read_text().partition("voluntary_ctxt_switches")[2]
+        except OSError:
+            continue  # it has just ended
+    found.pop(me, None)
+    return found
+
+
+class _Flight:
+    """One exercise on a thread of its own, so that a subject that hangs can be left behind."""
+
+    def __init__(self, exercise: Callable[[Arena], set[int]]) -> None:
+        self._exercise = exercise
+        self._arena = RealArena(LIMIT)
+        self.callers: set[int] = set()
+
+    def run(self) -> tuple[str, str] | None:
+        """Only a factory that does not work is a fault by now; the rest is for the checks."""
+        thread = threading.Thread(target=self._body, name="preflight", daemon=True)
+        with self._arena:
+            thread.start()
+            thread.join(LIMIT + 1.0)
+        if thread.is_alive():
+            call, rule = self._arena.calling or ("it", FACTORY)
+            return rule, f"{call} did not return within {LIMIT:g} s, it is at {place_of(thread)}"
+        verdict = self._arena.verdict
+        return verdict if verdict is not None and verdict[0] == FACTORY else None
+
+    def _body(self) -> None:
+        try:
+            self.callers = self._exercise(self._arena)
+        except Halted:
+            pass

@@ -1,0 +1,205 @@
+"""The subscriber of the kit: does what a check says, and watches what is done to it."""
+
+from __future__ import annotations
+
+import threading
+from _thread import allocate_lock
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from penstock.api import Subscription
+from penstock.demand.timeline import Timeline, shorten
+from penstock.tck.arena import Arena
+
+__all__ = ["Probe", "Provoked"]
+
+
+class Provoked(Exception):
+    """What a probe raises, to see how the publisher takes it."""
+
+
+class Probe:
+    """Records all signals, and ends the run at once when one breaks a rule that always holds.
+
+    These rules are 1.1, 1.3, 1.4, 1.7, 1.9, 2.12, 2.13, 3.15 and 3.16. So a fault is named by the
+    rule that it breaks, whichever check it turns up in.
+
+    ``request``     asked for in ``on_subscribe``
+    ``each``        asked for in each ``on_next``
+    ``on_element``  called in each ``on_next``, before that
+    ``cancel_at``   the element in whose ``on_next`` it cancels; from then on it asks for no more
+    ``lingers``     gives other threads their turn in the middle of each signal
+    ``raises_in``   the signal that raises `Provoked`
+    ``raises``      what it raises instead
+    ``overlaps``    leaves its calls as they come, where other probes make one at a time (2.7)
+    ``takes_two``   may be subscribed twice, and cancels the second subscription (2.5)
+    ``blame``       the rule to name instead of one that always holds, where it says more
+    """
+
+    def __init__(
+        self,
+        arena: Arena,
+        timeline: Timeline,
+        *,
+        request: int = 0,
+        each: int = 0,
+        on_element: Callable[[Probe], object] | None = None,
+        cancel_at: int = 0,
+        lingers: bool = False,
+        raises_in: str = "",
+        raises: type[BaseException] = Provoked,
+        overlaps: bool = False,
+        takes_two: bool = False,
+        blame: Mapping[str, str] | None = None,
+        name: str = "",
+    ) -> None:
+        self._arena = arena
+        self._timeline = timeline
+        self._first = request
+        self._each = each
+        self._on_element = on_element
+        self._cancel_at = cancel_at
+        self._lingers = lingers
+        self._raises_in = raises_in
+        self._raises = raises
+        self._overlaps = overlaps
+        self._takes_two = takes_two
+        self._prefix = f"{name}: " if name else ""
+        self._inside: list[int] = []
+        self._calls: deque[int] = deque()
+        self._calling: int | None = None
+        # Real locks, which are no switch points: what the kit does is not to be explored.
+        self._turn_to_call = allocate_lock()
+        self._counting = allocate_lock()
+        self.blame = dict(blame or {})
+        self.callers: set[int] = set()
+        self.subscription: Subscription | None = None
+        self.elements: list[Any] = []
+        self.error: Exception | None = None
+        self.completed = False
+        self.requested = 0
+        self.signals = 0
+        self.cancelled_after: int | None = None
+        """How many elements had come when a cancel was back for the first time."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether a terminal signal has come."""
+        return self.completed or self.error is not None
+
+    # What a check does with it.
+
+    def request(self, n: Any) -> None:
+        """Ask the publisher for ``n`` more."""
+        if type(n) is int and n > 0:
+            with self._counting:
+                self.requested += n  # before the call: elements may come from within it
+        me = threading.get_ident()
+        if self._overlaps or self._calling == me:
+            self._call_request(n)
+            return
+        # 2.7: one thread at a time makes the calls, and the others leave theirs to it.
+        self._calls.append(n)
+        while self._calls and self._turn_to_call.acquire(blocking=False):
+            self._calling = me
+            try:
+                if self._calls:
+                    self._call_request(self._calls.popleft())
+            finally:
+                self._calling = None
+                self._turn_to_call.release()
+
+    def cancel(self) -> None:
+        """Cancel the subscription."""
+        assert self.subscription is not None
+        self._note("cancel")
+        with self._arena.expecting("cancel()", self._named("3.15")):
+            self.subscription.cancel()
+        if self.cancelled_after is None:
+            self.cancelled_after = len(self.elements)
+
+    def _call_request(self, n: Any) -> None:
+        assert self.subscription is not None
+        self._note("request", n)
+        with self._arena.expecting(f"request({shorten(n)})", self._named("3.16")):
+            self.subscription.request(n)
+
+    # What the publisher does to it.
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self._enter("on_subscribe", subscription)
+        if self.subscription is None:
+            self.subscription = subscription
+            if self._first:
+                self.request(self._first)
+        elif self._takes_two:
+            with self._arena.expecting("cancel()", self._named("3.15")):
+                subscription.cancel()
+        else:
+            self._fail("2.12", "on_subscribe came a second time")
+        self._leave("on_subscribe")
+
+    def on_next(self, element: Any) -> None:
+        self._enter("on_next", element)
+        self.elements.append(element)
+        if len(self.elements) > self.requested:
+            self._fail(
+                "1.1", f"element {len(self.elements)} came, and {self.requested} were requested"
+            )
+        if self._on_element is not None:
+            self._on_element(self)
+        self._go_on()
+        self._leave("on_next")
+
+    def _go_on(self) -> None:
+        if len(self.elements) == self._cancel_at:
+            self.cancel()
+        elif self._each and not 0 < self._cancel_at < len(self.elements):
+            self.request(self._each)
+
+    def on_error(self, error: Exception) -> None:
+        self._enter("on_error", error)
+        if not isinstance(error, BaseException):
+            self._fail("1.4", f"on_error got {shorten(error)}, which is no exception")
+        self.error = error
+        self._leave("on_error")
+
+    def on_complete(self) -> None:
+        self._enter("on_complete")
+        self.completed = True
+        self._leave("on_complete")
+
+    def _enter(self, signal: str, *arguments: Any) -> None:
+        self._note(signal, *arguments)
+        self.signals += 1
+        me = threading.get_ident()
+        self.callers.add(me)
+        self._arena.noticed()
+        if self._inside.count(me) < len(self._inside):
+            self._fail("1.3", f"{signal} came while another thread was within a signal")
+        if self.ended:
+            self._fail("1.7", f"{signal} came behind the end of the stream")
+        if arguments and arguments[0] is None:
+            self._fail("2.13", f"{signal} got None")
+        if self.subscription is None and signal != "on_subscribe":
+            self._fail("1.9", f"{signal} came before on_subscribe")
+        self._inside.append(me)
+        if self._lingers:
+            self._arena.pause()
+
+    def _leave(self, signal: str) -> None:
+        if self._lingers:
+            self._arena.pause()
+        self._inside.remove(threading.get_ident())
+        if signal == self._raises_in:
+            raise self._raises(f"{signal} of the probe raises")
+
+    def _fail(self, rule: str, message: str) -> NoReturn:
+        self._arena.fail(self._named(rule), message)
+
+    def _named(self, rule: str) -> str:
+        return self.blame.get(rule, rule)
+
+    def _note(self, signal: str, *arguments: Any) -> None:
+        self._timeline.record(self._prefix + signal, *arguments)

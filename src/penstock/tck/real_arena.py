@@ -1,0 +1,125 @@
+"""An arena for subjects that cannot be controlled: threads and sockets that were there before."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn, Self
+
+from penstock.tck.arena import Arena
+from penstock.tck.stillness import Stillness
+
+__all__ = ["Halted", "RealArena"]
+
+QUIET = 0.02
+"""Seconds without any movement after which nothing more is expected."""
+RESTLESS = 0.3
+"""Seconds after which nothing more is expected though there was movement: it may be of others."""
+HOPELESS = 0.5
+"""Seconds without any movement after which something expected will not come any more."""
+PATIENCE = 1.0
+"""Seconds that something expected may take, however late it is."""
+
+_monotonic = time.monotonic
+_sleep = time.sleep
+
+
+class Halted(Exception):
+    """Ends a check at the place where its verdict is known."""
+
+
+class RealArena(Arena):
+    """Real threads in real time, watched from outside."""
+
+    quick = 0.1  # the machine may be busy with something else
+
+    def __init__(self, limit: float) -> None:
+        self._end = _monotonic() + limit
+        self._stillness = Stillness()
+        self.verdict: tuple[str, str] | None = None
+        self._forgiven: tuple[type[BaseException], ...] = (Halted,)
+        self._farewells: list[Callable[[], object]] = []
+
+    def __enter__(self) -> Self:
+        self._hook, threading.excepthook = threading.excepthook, self._end_of_thread
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.is_over = True
+        for farewell in self._farewells:
+            with suppress(Exception):
+                farewell()
+        threading.excepthook = self._hook
+
+    def _end_of_thread(self, arguments: threading.ExceptHookArgs, /) -> None:
+        if not issubclass(arguments.exc_type, self._forgiven):
+            self._hook(arguments)
+
+    @property
+    def is_late(self) -> bool:
+        return not self._time_left()
+
+    def rest(self) -> None:
+        self.settle()
+
+    def settle(self) -> None:
+        self._stillness.lasts(QUIET, RESTLESS)
+        self._stop_if_judged()
+
+    def reaches(self, condition: Callable[[], bool]) -> bool:
+        def known() -> bool:
+            return self.verdict is not None or condition()
+
+        self._stillness.lasts(HOPELESS, max(self._time_left(), PATIENCE), unless=known)
+        self._stop_if_judged()
+        return condition()
+
+    def together(self, *bodies: Callable[[], object]) -> None:
+        threads = [threading.Thread(target=self._guarded(body), daemon=True) for body in bodies]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(max(self._time_left(), PATIENCE))
+        self._stop_if_judged()
+
+    def noticed(self) -> None:
+        pass
+
+    def pause(self) -> None:
+        _sleep(0)
+
+    def now(self) -> float:
+        return _monotonic()
+
+    def fail(self, rule: str, message: str) -> NoReturn:
+        if self.verdict is None:
+            self.verdict = rule, message
+        # An ordinary exception: anything else could end a loop that is not ours to end.
+        raise Halted(message)
+
+    def is_own(self, error: Exception) -> bool:
+        return isinstance(error, Halted)
+
+    def forgive(self, *errors: type[BaseException]) -> None:
+        self._forgiven += errors
+
+    def at_end(self, farewell: Callable[[], object]) -> None:
+        self._farewells.append(farewell)
+
+    def _guarded(self, body: Callable[[], object]) -> Callable[[], None]:
+        def call() -> None:
+            try:
+                body()
+            except Halted:
+                pass
+
+        return call
+
+    def _stop_if_judged(self) -> None:
+        if self.verdict is not None:
+            raise Halted(self.verdict[1])
+
+    def _time_left(self) -> float:
+        return max(self._end - _monotonic(), 0.0)

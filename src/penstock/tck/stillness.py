@@ -1,0 +1,77 @@
+"""Whether the other threads of this process are at rest, for subjects that nobody controls."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["Stillness"]
+
+TASKS = Path("/proc/self/task")
+SLICE = 0.002
+
+# Taken before any exploration replaces them.
+_sleep = time.sleep
+_monotonic = time.monotonic
+
+
+class Stillness:
+    """Watches the other threads of the process.
+
+    A thread that sleeps and has used no processor time since the last look is at rest, however
+    loaded the machine is: one that waits for a processor does not sleep.
+    """
+
+    def __init__(self) -> None:
+        self._last: object = None
+
+    def lasts(
+        self, seconds: float, limit: float, unless: Callable[[], bool] = lambda: False
+    ) -> bool:
+        """Wait until all other threads have been at rest for so long.
+
+        The answer is no when ``limit`` seconds have passed before, or when ``unless`` holds.
+        """
+        end = _monotonic() + limit
+        since = _monotonic()
+        self._look()
+        while not unless() and _monotonic() < end:
+            _sleep(SLICE)
+            if not self._look():
+                since = _monotonic()
+            elif _monotonic() - since >= seconds:
+                return True
+        return False
+
+    def _look(self) -> bool:
+        asleep, now = _threads_by_system() if TASKS.is_dir() else _threads_by_frame()
+        last, self._last = self._last, now
+        return asleep and now == last
+
+
+def _threads_by_system() -> tuple[bool, object]:
+    """Whether all other threads sleep, and the processor time that each has used."""
+    me = str(threading.get_native_id())
+    asleep, used = True, {}
+    for task in TASKS.iterdir():
+        if task.name == me:
+            continue
+        try:
+            fields = (task / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        asleep = asleep and fields[0] != "R"
+        used[task.name] = fields[11:13]
+    return asleep, used
+
+
+def _threads_by_frame() -> tuple[bool, object]:
+    """Where each other thread stands; elsewhere the system does not say more."""
+    me = threading.get_ident()
+    frames = sys._current_frames()
+    return True, {
+        ident: (id(frame), frame.f_lasti) for ident, frame in frames.items() if ident != me
+    }

@@ -1,0 +1,135 @@
+"""The kit's publisher, which stands above a processor or an operator under test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from penstock.api import Subscriber
+from penstock.demand.timeline import Timeline
+from penstock.tck.arena import Arena
+from penstock.tck.spy import Spy
+from penstock.tck.stream import EagerStream
+
+__all__ = ["Upstream", "UpstreamStream"]
+
+LONG = 1_000
+"""A stream of more elements than this leaves no trace in the timeline, which would be slow."""
+
+
+class UpstreamStream(EagerStream):
+    """A stream that counts what is requested and cancelled, from whichever thread.
+
+    It sends from within ``request``. One with a limit of 0 and no ending sends what a check says.
+    """
+
+    def __init__(self, *arguments: Any, strict: bool, held: bool, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._held = held
+        if not strict:
+            self.spy = ToleratingSpy(self.arena, self.subscriber, self._note)
+            self.spy.on_request = self._serve
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something to send by now."""
+        return not self._held and super().is_due
+
+    def release(self) -> None:
+        """Begin to send."""
+        if self._held:
+            self._held = False
+            self._serve()
+
+    def send_next(self) -> bool:
+        """Send one more element, if there is demand for it."""
+        if self.demand < 1 or self.spy.cancelled or self.over:
+            return False
+        self.next()
+        return True
+
+
+class ToleratingSpy(Spy):
+    """Does not mind calls that overlap.
+
+    A subscriber below that calls from two threads at once, as the checks of a publisher do, breaks
+    rule 2.7 itself: who passes its calls on as they come is not to blame.
+    """
+
+    def _enter(self, call: str, *arguments: Any) -> None:
+        self._inside.clear()
+        super()._enter(call, *arguments)
+
+    def _leave(self) -> None:
+        self._stir()
+
+
+class Upstream:
+    """A sound publisher: sends to each subscriber a stream of its own, on the thread that asks.
+
+    ``elements``  how many there are; with 0 and no ``ending`` a check sends them by itself
+    ``ending``    the terminal signal behind them, which waits for a first request
+    ``at_once``   a stream without elements ends without a request
+    ``held``      streams count what is requested, and send nothing until they are released
+    ``strict``    calls of the subscription take some time, and break rule 2.7 if they overlap
+    """
+
+    def __init__(
+        self,
+        arena: Arena,
+        timeline: Timeline,
+        *,
+        elements: int = 0,
+        element: Callable[[int], Any] = int,
+        ending: str | None = None,
+        at_once: bool = False,
+        held: bool = False,
+        strict: bool = False,
+    ) -> None:
+        self._arena = arena
+        self._timeline = timeline
+        self._at_once = at_once and elements == 0
+        self._options: dict[str, Any] = {
+            "limit": elements,
+            "element": element,
+            "ending": ending,
+            "strict": strict,
+            "held": held,
+            "lingers": strict,
+            "silent": elements > LONG,
+        }
+        self.streams: list[UpstreamStream] = []
+        """One for each subscriber, in the sequence in which they came."""
+
+    def subscribe(self, subscriber: Subscriber[Any]) -> None:
+        """Start a stream."""
+        if subscriber is None:
+            raise TypeError("there is no subscriber")
+        self._arena.noticed()
+        name = f"upstream {len(self.streams) + 1}" if self.streams else "upstream"
+        stream = UpstreamStream(self._arena, self._timeline, subscriber, name=name, **self._options)
+        self.streams.append(stream)
+        self._arena.at_end(stream.close)
+        stream.open()
+        if self._at_once and not stream.over and not stream.spy.cancelled:
+            stream.complete()
+
+    def release(self) -> None:
+        """Let all streams begin to send."""
+        for stream in self.streams:
+            stream.release()
+
+    @property
+    def cancels(self) -> int:
+        """How often one and the same stream was cancelled, at most."""
+        return max((stream.spy.cancels for stream in self.streams), default=0)
+
+    @property
+    def closings(self) -> int:
+        """How often one and the same stream came to an end, one way or the other."""
+        return max((max(each.spy.cancels, int(each.over)) for each in self.streams), default=0)
+
+    @property
+    def callers(self) -> set[int]:
+        """The threads that called."""
+        return {caller for stream in self.streams for caller in stream.spy.callers}

@@ -1,0 +1,413 @@
+"""The reference classes under all schedules of two or three threads.
+
+What every scenario asks: signals are serial (1.3), within demand (1.1), end once (1.7), nothing is
+lost or sent twice, and once all threads are still, nobody waits for what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import penstock.demand
+import penstock.reference
+from penstock import (
+    AsyncSubscriber,
+    Broadcast,
+    ExecutorPublisher,
+    IdentityProcessor,
+    IterablePublisher,
+)
+from penstock.api import Subscription
+from penstock.reference import BroadcastState
+from penstock.runtime import Task
+from penstock.tck import Environment, Verdict, explore
+
+Scenario = Callable[[Environment], None]
+
+SUBJECT = [penstock.demand, penstock.reference]
+
+
+class SerialSubscriber:
+    """Writes down the signals, and notices those that overlap or exceed the demand."""
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._switch = env.lock()
+        self._inside = False
+        self._requested = 0
+        self.signals: list[object] = []
+        self.subscription: Subscription | None = None
+
+    @property
+    def elements(self) -> list[object]:
+        return [signal for signal in self.signals if isinstance(signal, int)]
+
+    @property
+    def endings(self) -> list[object]:
+        return [each for each in self.signals if each == "on_complete" or isinstance(each, type)]
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self.subscription = subscription
+        self._record("on_subscribe")
+
+    def on_next(self, element: int) -> None:
+        self._record(element)
+        if len(self.elements) > self._requested:
+            self._env.fail("1.1", f"{element} came without demand")
+
+    def on_error(self, error: Exception) -> None:
+        self._record(type(error))
+
+    def on_complete(self) -> None:
+        self._record("on_complete")
+
+    def request(self, n: int) -> None:
+        self._requested += n
+        assert self.subscription is not None
+        self.subscription.request(n)
+
+    def cancel(self) -> None:
+        assert self.subscription is not None
+        self.subscription.cancel()
+
+    def _record(self, signal: object) -> None:
+        if self._inside:
+            self._env.fail("1.3", f"{signal} came while another signal was running")
+        if self.endings:
+            self._env.fail("1.7", f"{signal} came after the end")
+        self._inside = True
+        self.signals.append(signal)
+        with self._switch:
+            pass  # another thread may get in between
+        self._inside = False
+
+
+class Upstream:
+    """The subscription of a processor, and whoever sends what was requested of it."""
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+        self._switch = env.lock()
+        self._inside = False
+        self.requested = 0
+        self.sent = 0
+        self.cancels = 0
+
+    def request(self, n: int) -> None:
+        self._call()
+        self.requested += n
+
+    def cancel(self) -> None:
+        self._call()
+        self.cancels += 1
+
+    def send_to(self, processor: IdentityProcessor[int] | Broadcast[int]) -> None:
+        """Send all that has been asked for by now."""
+        while self.sent < self.requested and not self.cancels:
+            self.send_one_to(processor)
+
+    def send_one_to(self, processor: IdentityProcessor[int] | Broadcast[int]) -> None:
+        """Send the next element."""
+        self.sent += 1
+        processor.on_next(self.sent - 1)
+
+    def _call(self) -> None:
+        if self._inside:
+            self._env.fail("2.7", "two calls of the subscription overlap")
+        self._inside = True
+        with self._switch:
+            pass
+        self._inside = False
+
+
+class ThreadForEachTask:
+    """An executor with as much concurrency as there can be."""
+
+    def __init__(self, env: Environment) -> None:
+        self._env = env
+
+    def execute(self, task: Task) -> None:
+        self._env.thread(task).start()
+
+
+class Collecting(AsyncSubscriber[int]):
+    """Keeps the elements and how the stream ended."""
+
+    def __init__(self, env: Environment) -> None:
+        super().__init__(ThreadForEachTask(env), prefetch=1, new_lock=env.lock)
+        self.received: list[int] = []
+        self.endings: list[object] = []
+
+    def receive(self, element: int) -> bool:
+        self.received.append(element)
+        return True
+
+    def completed(self) -> None:
+        self.endings.append("completed")
+
+    def failed(self, error: Exception) -> None:
+        self.endings.append(error)
+
+
+def two_requests_and_a_cancel(env: Environment) -> None:
+    subscriber = SerialSubscriber(env)
+    IterablePublisher(iter([0, 1, 2]), new_lock=env.lock).subscribe(subscriber)
+    env.par(lambda: subscriber.request(1), lambda: subscriber.request(1), subscriber.cancel)
+    assert subscriber.elements == list(range(len(subscriber.elements)))
+    before = list(subscriber.signals)
+    subscriber.request(1)
+    assert subscriber.signals == before
+
+
+def two_requests_to_the_end(env: Environment) -> None:
+    subscriber = SerialSubscriber(env)
+    IterablePublisher(range(2), new_lock=env.lock).subscribe(subscriber)
+    env.par(lambda: subscriber.request(1), lambda: subscriber.request(1))
+    assert subscriber.signals == ["on_subscribe", 0, 1, "on_complete"]
+
+
+def two_requests_on_an_executor(env: Environment) -> None:
+    subscriber = SerialSubscriber(env)
+    executor = ThreadForEachTask(env)
+    ExecutorPublisher(range(2), executor, batch=1, new_lock=env.lock).subscribe(subscriber)
+    env.settle()
+    env.par(lambda: subscriber.request(1), lambda: subscriber.request(1))
+    env.settle()
+    assert subscriber.signals == ["on_subscribe", 0, 1, "on_complete"]
+
+
+def request_against_element_of_an_identity(env: Environment) -> None:
+    processor, subscriber, upstream = between(env)
+    subscriber.request(1)
+    env.par(lambda: upstream.send_to(processor), lambda: subscriber.request(2))
+    upstream.send_to(processor)
+    assert subscriber.elements == [0, 1, 2]
+    assert upstream.requested == 3
+
+
+def between(env: Environment) -> tuple[IdentityProcessor[int], SerialSubscriber, Upstream]:
+    """A processor between a subscriber and an upstream."""
+    processor = IdentityProcessor[int](2, new_lock=env.lock)
+    subscriber, upstream = SerialSubscriber(env), Upstream(env)
+    processor.subscribe(subscriber)
+    processor.on_subscribe(upstream)
+    return processor, subscriber, upstream
+
+
+def cancel_against_element_of_an_identity(env: Environment) -> None:
+    processor, subscriber, upstream = between(env)
+    subscriber.request(2)
+    env.par(lambda: upstream.send_to(processor), subscriber.cancel)
+    assert upstream.cancels == 1
+    assert subscriber.elements == list(range(len(subscriber.elements)))
+    assert subscriber.endings == []
+
+
+def request_against_completion_of_an_identity(env: Environment) -> None:
+    processor, subscriber, upstream = between(env)
+    subscriber.request(1)
+
+    def send_and_complete() -> None:
+        processor.on_next(0)
+        processor.on_complete()
+
+    env.par(send_and_complete, lambda: subscriber.request(1))
+    assert subscriber.signals == ["on_subscribe", 0, "on_complete"]
+    assert upstream.cancels == 0
+
+
+def subscribe_against_element_of_an_identity(env: Environment) -> None:
+    processor = IdentityProcessor[int](2, new_lock=env.lock)
+    subscriber = SerialSubscriber(env)
+
+    def publish() -> None:
+        processor.on_subscribe(Upstream(env))
+        processor.on_complete()
+
+    env.par(publish, lambda: processor.subscribe(subscriber))
+    assert subscriber.signals == ["on_subscribe", "on_complete"]
+
+
+def two_subscribers_of_an_identity(env: Environment) -> None:
+    processor = IdentityProcessor[int](2, new_lock=env.lock)
+    one, other = SerialSubscriber(env), SerialSubscriber(env)
+    env.par(lambda: processor.subscribe(one), lambda: processor.subscribe(other))
+    assert sorted(map(len, (one.signals, other.signals))) == [1, 2]
+
+
+def two_members_request_while_upstream_sends(env: Environment) -> None:
+    hub, (one, other), upstream = spread(env)
+    one.request(1)
+    env.par(
+        lambda: one.request(1),
+        lambda: other.request(2),
+        lambda: upstream.send_one_to(hub),
+    )
+    upstream.send_to(hub)
+    assert one.elements == other.elements == [0, 1]
+    assert upstream.requested == 2
+
+
+def spread(
+    env: Environment, *, shuts_down_when_idle: bool = False
+) -> tuple[Broadcast[int], tuple[SerialSubscriber, SerialSubscriber], Upstream]:
+    """A broadcast between two subscribers and an upstream."""
+    hub = Broadcast[int](2, shuts_down_when_idle=shuts_down_when_idle, new_lock=env.lock)
+    members, upstream = (SerialSubscriber(env), SerialSubscriber(env)), Upstream(env)
+    for member in members:
+        hub.subscribe(member)
+    hub.on_subscribe(upstream)
+    return hub, members, upstream
+
+
+def two_members_request_at_once(env: Environment) -> None:
+    hub, (one, other), upstream = spread(env)
+    env.par(lambda: one.request(1), lambda: other.request(2))
+    upstream.send_to(hub)
+    assert upstream.requested == 2
+    assert (one.elements, other.elements) == ([0], [0, 1])
+
+
+def the_slow_member_cancels_while_upstream_sends(env: Environment) -> None:
+    hub, (fast, slow), upstream = spread(env)
+    fast.request(4)
+    env.par(lambda: upstream.send_to(hub), slow.cancel)
+    while upstream.sent < upstream.requested:
+        upstream.send_to(hub)
+    assert fast.elements == [0, 1, 2, 3]
+    assert slow.elements == []
+
+
+def both_members_cancel_at_once(env: Environment) -> None:
+    hub, (one, other), upstream = spread(env, shuts_down_when_idle=True)
+    env.par(one.cancel, other.cancel)
+    assert hub.state is BroadcastState.SHUT_DOWN
+    assert upstream.cancels == 1
+
+
+def the_last_member_leaves_while_another_comes(env: Environment) -> None:
+    hub, (one, other), upstream = spread(env, shuts_down_when_idle=True)
+    other.cancel()
+    newcomer = SerialSubscriber(env)
+    env.par(one.cancel, lambda: hub.subscribe(newcomer))
+    if hub.state is BroadcastState.ACTIVE:
+        newcomer.request(1)
+        upstream.send_to(hub)
+        assert newcomer.signals == ["on_subscribe", 0]
+    else:
+        assert newcomer.signals == ["on_subscribe", RuntimeError]
+        assert upstream.cancels == 1
+
+
+def a_member_comes_while_the_stream_ends(env: Environment) -> None:
+    hub, (one, _), upstream = spread(env)
+    one.request(1)
+    newcomer = SerialSubscriber(env)
+
+    def send_and_complete() -> None:
+        upstream.send_to(hub)
+        hub.on_complete()
+
+    env.par(send_and_complete, lambda: hub.subscribe(newcomer))
+    assert one.signals == ["on_subscribe", 0, "on_complete"]
+    if not newcomer.endings:
+        newcomer.request(1)
+        assert newcomer.elements == [0]
+    assert newcomer.endings == ["on_complete"]
+
+
+def a_member_is_subscribed_twice_at_once(env: Environment) -> None:
+    hub, twin = Broadcast[int](2, new_lock=env.lock), SerialSubscriber(env)
+    env.par(lambda: hub.subscribe(twin), lambda: hub.subscribe(twin))
+    assert twin.signals == ["on_subscribe", RuntimeError]
+
+
+def an_error_against_a_request(env: Environment) -> None:
+    hub, (one, other), _ = spread(env)
+    env.par(lambda: hub.on_error(LookupError()), lambda: one.request(1))
+    assert one.signals == other.signals == ["on_subscribe", LookupError]
+
+
+def an_executor_feeds_an_async_subscriber(env: Environment) -> None:
+    subscriber = Collecting(env)
+    executor = ThreadForEachTask(env)
+    ExecutorPublisher(range(2), executor, batch=1, new_lock=env.lock).subscribe(subscriber)
+    env.settle()
+    assert subscriber.received == [0, 1]
+    assert subscriber.endings == ["completed"]
+    assert subscriber.peak == 1
+
+
+SCENARIOS: list[Scenario] = [
+    two_requests_and_a_cancel,
+    two_requests_to_the_end,
+    two_requests_on_an_executor,
+    request_against_element_of_an_identity,
+    cancel_against_element_of_an_identity,
+    request_against_completion_of_an_identity,
+    subscribe_against_element_of_an_identity,
+    two_subscribers_of_an_identity,
+    two_members_request_at_once,
+    the_slow_member_cancels_while_upstream_sends,
+    both_members_cancel_at_once,
+    the_last_member_leaves_while_another_comes,
+    a_member_comes_while_the_stream_ends,
+    a_member_is_subscribed_twice_at_once,
+    an_error_against_a_request,
+    an_executor_feeds_an_async_subscriber,
+]
+
+
+HELD = (Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_it_holds_under_every_schedule_with_one_preemption(scenario: Scenario) -> None:
+    found = explore(scenario, subject=SUBJECT, bound=1, seeds=(), budget=60)
+    assert found.verdict is Verdict.HELD_EXHAUSTIVELY, found.explain()
+
+
+def test_two_members_and_upstream_hold_under_as_many_schedules_as_fit_into_three_seconds() -> None:
+    found = explore(two_members_request_while_upstream_sends, subject=SUBJECT, budget=3)
+    assert found.verdict in HELD, found.explain()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, two_members_request_while_upstream_sends])
+def test_it_holds_under_schedules_with_two_preemptions(scenario: Scenario) -> None:
+    found = explore(scenario, subject=SUBJECT, budget=60)
+    assert found.verdict in HELD, found.explain()
+
+
+class OpenDoor:
+    """A lock that keeps nobody out."""
+
+    def __enter__(self) -> bool:
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def two_requests_without_a_lock(env: Environment) -> None:
+    subscriber = SerialSubscriber(env)
+    IterablePublisher(range(2), new_lock=OpenDoor).subscribe(subscriber)
+    env.par(lambda: subscriber.request(1), lambda: subscriber.request(1))
+    assert subscriber.signals == ["on_subscribe", 0, 1, "on_complete"]
+
+
+def a_member_subscribed_twice_without_a_lock(env: Environment) -> None:
+    hub, twin = Broadcast[int](2, new_lock=OpenDoor), SerialSubscriber(env)
+    env.par(lambda: hub.subscribe(twin), lambda: hub.subscribe(twin))
+    assert twin.signals == ["on_subscribe", RuntimeError]
+
+
+@pytest.mark.parametrize(
+    "scenario", [two_requests_without_a_lock, a_member_subscribed_twice_without_a_lock]
+)
+def test_without_locks_a_schedule_breaks_it(scenario: Scenario) -> None:
+    found = explore(scenario, subject=SUBJECT, level="visible", budget=30)
+    assert found.verdict is Verdict.VIOLATED, found.explain()
