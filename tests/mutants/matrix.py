@@ -8,13 +8,12 @@ page anew.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
 from typing import TypeAlias
 
 from penstock.tck.check import Check
-from penstock.tck.checks.processor import DELEGATED
 from penstock.tck.kinds import KINDS
 from penstock.tck.outcome import sortable
+from tests.mutants.gates import GATES
 from tests.style.project import ROOT
 
 Matrix: TypeAlias = Mapping[str, Sequence[str]]
@@ -27,19 +26,22 @@ INTRODUCTION = """\
 A check that cannot fail verifies nothing. So the project keeps implementations that break one rule
 each, on purpose, and a test proves that the kit rejects every one of them, by a check of the rule
 that it breaks. The tables name, for each check of the [conformance kit](conformance.md), the
-mutants that it rejects."""
+mutants that it rejects.
+
+The sides of a processor are those of a publisher and of a subscriber. So many of its mutants are
+one of theirs, joined to a sound other side. Their names end in *Below* and *Above*."""
 
 
 def matrices() -> dict[str, Matrix]:
-    """What the tests of the mutants have found, by kind of party."""
-    return {kind: import_module(f"tests.mutants.test_{kind}_mutants").matrix() for kind in KINDS}
+    """What all gates have found, by kind of party."""
+    return {kind: gate.matrix() for kind, gate in GATES.items()}
 
 
 def render(found: Mapping[str, Matrix]) -> str:
     """The page as Markdown."""
     blocks = ["# Mutants", INTRODUCTION]
     for name, matrix in found.items():
-        checks = own_checks(name)
+        checks = checks_of(name)
         mutants = {mutant for check in checks for mutant in matrix.get(check.name, ())}
         blocks.append(f"## {name.capitalize()}")
         blocks.append(f"{len(checks)} checks, {len(mutants)} mutants.")
@@ -59,11 +61,9 @@ def read(page: str) -> dict[str, Matrix]:
     return found
 
 
-def own_checks(kind: str) -> list[Check]:
-    """The checks of a suite, without those that it has from another one, where they are proved."""
-    lent = DELEGATED if kind == "processor" else ()
-    own = [check for check in KINDS[kind].suite if check.name not in lent]
-    return sorted(own, key=lambda check: (sortable(check.rule), check.name))
+def checks_of(kind: str) -> list[Check]:
+    """The checks of a suite, in the sequence of the page."""
+    return sorted(KINDS[kind].suite, key=lambda check: (sortable(check.rule), check.name))
 
 
 def _table(checks: Iterable[Check], matrix: Matrix) -> Iterator[str]:

@@ -5,13 +5,16 @@ Most are a processor, with one thing changed, through which each subscriber gets
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ClassVar
 
-from tests.mutants import processors
+from tests.mutants import operators_composed, processor_sides, processors
+from tests.mutants.gate import Mutant, broken_in, rule_of
+from tests.mutants.publishers import Numbers
+from tests.mutants.publishers_claims import RaisesWhatCloseRaises
 from tests.mutants.sound_operators import (
     Buffered,
     Direct,
@@ -128,10 +131,65 @@ class KeepsItsSubscriberBehindTheEnd(InOrder):
 ENDED: list[Any] = []
 
 
+class WaitsInOnNext(InOrder):
+    """2.2: takes its time in ``on_next``."""
+
+    def on_next(self, element: Any) -> None:
+        threading.Event().wait(0.12)
+        super().on_next(element)
+
+
+class KeepsElementsBehindTheEnd(InOrder):
+    """1.6: still refers to elements that it has sent when the stream is over."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[Any] = []
+
+    def on_next(self, element: Any) -> None:
+        self.seen.append(element)
+        super().on_next(element)
+
+    def cancel(self) -> None:
+        self.seen.clear()
+        super().cancel()
+
+
+class IsItsOwnSubscriber(Direct):
+    """1.10: hands itself to the source, for each of its subscribers."""
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source, lambda element: element)
+        self.only = Direct.stage(self, None)
+
+    def stage(self, subscriber: Any) -> Any:
+        self.only.connected, self.only.subscriber = False, subscriber
+        return self.only
+
+
+class TriesAgainWithTheSameSubscriber(Through):
+    """1.10: subscribes to its source again with a subscriber whose stream has failed."""
+
+    claims: ClassVar[Claims] = {"resubscribes": True, "absorbs_errors": True}
+
+    def __init__(self, source: Any) -> None:
+        super().__init__(source, lambda: TryingAgain(source))
+
+
+class TryingAgain(InOrder):
+    def __init__(self, source: Any) -> None:
+        super().__init__()
+        self.source = source
+
+    def on_error(self, error: Exception) -> None:
+        self.connected = False
+        self.source.subscribe(self)
+
+
 class CountsForAllSubscribers(Through):
     """1.11: counts the elements of all its subscribers together."""
 
-    claims: ClassVar[Claims] = {"model": lambda elements: elements[:3]}
+    claims: ClassVar[Claims] = {"expected": lambda elements: elements[:3]}
 
     def __init__(self, source: Any) -> None:
         super().__init__(source, lambda: Take(self.left()))
@@ -196,7 +254,7 @@ class StaysSubscribed(InOrder):
 class CompletesWithoutCancel(Take):
     """2.6: completes when it has enough, and leaves the source as it is."""
 
-    claims: ClassVar[Claims] = {"model": lambda elements: elements[:3], "cancels_early": True}
+    claims: ClassVar[Claims] = {"expected": lambda elements: elements[:3], "cancels_early": True}
 
     def leave(self) -> None:
         pass
@@ -205,8 +263,16 @@ class CompletesWithoutCancel(Take):
         self.held.clear()
 
 
-class AsksFromBothSides(processors.AsksFromBothSides):
+class AsksFromBothSides(processor_sides.AsksFromBothSides):
     """2.7: asks the source in on_next and in request, on whichever thread."""
+
+
+class OverwritesItsSlot(processor_sides.OverwritesItsSlot):
+    """2.11: leaves an element in a field for its thread, whether or not the last one was taken."""
+
+
+class SendsNone(processor_sides.SendsNone):
+    """2.13: sends None in place of what is not true."""
 
 
 class Recurses(Eager):
@@ -257,12 +323,37 @@ class UnguardedStage(DirectStage):
         self.upstream = None
 
 
+class CancelsForEachLateElement(processor_sides.CancelsForEachLateElement):
+    """3.7: claims to leave a cancelled subscription alone, and cancels it for late elements."""
+
+    claims: ClassVar[Claims] = {"calls_nothing_cancelled": True}
+
+
 class KeepsItsSubscriber(InOrder):
     """3.13: still refers to a subscriber that has cancelled."""
 
     def subscribe(self, subscriber: Any) -> None:
         ENDED.append(subscriber)
         super().subscribe(subscriber)
+
+
+class KeepsElementsAfterCancel(KeepsElementsBehindTheEnd):
+    """3.13: still refers to elements that it has sent when it is cancelled."""
+
+    def cancel(self) -> None:
+        InOrder.cancel(self)
+
+    def end(self, signal: str, *arguments: Any) -> None:
+        self.seen.clear()
+        super().end(signal, *arguments)
+
+
+class RaisesWhatItsSourceRaises(InOrder):
+    """3.15: lets what its source raises on being cancelled pass through cancel."""
+
+    claims: ClassVar[Claims] = {
+        "unclosable": lambda: Through(Numbers(3, RaisesWhatCloseRaises), RaisesWhatItsSourceRaises)
+    }
 
 
 class DemandOverflows(InOrder):
@@ -345,30 +436,59 @@ class OneAtATimeStage(ManyHandedStage):
             super().send(element)
 
 
+class LosesTheContext(InOrder):
+    """4.1: says that it keeps the context, and works in a pool of threads that have none."""
+
+    claims: ClassVar[Claims] = {"keeps_context": True}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pool = ThreadPoolExecutor(1)
+
+    def wake(self) -> None:
+        self.pool.submit(super().wake)
+
+
+class LosesTheContextOfItsFunction(MappingInOrder):
+    """4.1: says that it keeps the context, and calls its function on a thread that has none."""
+
+    claims: ClassVar[Claims] = {
+        "keeps_context": True,
+        "watched": lambda source, call: Through(source, partial(elsewhere, call)),
+    }
+
+    def on_next(self, element: Any) -> None:
+        thread = threading.Thread(target=self.function, args=[element])
+        thread.start()
+        thread.join()
+        InOrder.on_next(self, element)
+
+
+def elsewhere(call: Callable[[], None]) -> Any:
+    return LosesTheContextOfItsFunction(lambda _: call())
+
+
+class ErrorsWaitForDemand(InOrder):
+    """4.2: keeps an error until somebody asks for another element."""
+
+    def step(self) -> bool:
+        if self.error is not None and not self.refuses and self.requested == self.delivered:
+            return False
+        return super().step()
+
+
 class ErrorsWaitBehindElements(Buffered):
     """4.2: says that errors overtake elements, and sends them behind."""
 
     claims: ClassVar[Claims] = {"errors_overtake": True}
 
 
-def mutants() -> dict[str, type[Any]]:
-    """All mutants by name."""
-    return {
-        name: value
-        for name, value in globals().items()
-        if isinstance(value, type) and value.__module__ == __name__ and rule_of(value)
-    }
-
-
-def rule_of(mutant: type[Any]) -> str:
-    """The rule that it breaks, or nothing if it is no mutant."""
-    match = re.match(r"(\d\.\d+): ", mutant.__doc__ or "")
-    return match[1] if match else ""
-
-
-def claims_of(mutant: type[Any]) -> Claims:
-    """What it says of itself."""
-    return dict(getattr(mutant, "claims", {}))
+def mutants() -> list[Mutant]:
+    """All of them."""
+    return [
+        Mutant(name, rule_of(broken), apply_of(broken), getattr(broken, "claims", {}))
+        for name, broken in broken_in(__name__).items()
+    ] + list(operators_composed.mutants())
 
 
 def apply_of(mutant: type[Any]) -> Callable[[Any], Any]:

@@ -1,11 +1,10 @@
-"""Deliberately broken processors; each opens with the rule that it breaks.
+"""Processors that do not pass on what they should: rules 4.1 and 4.2.
 
 Most are a `Relay` or a `Hub`, which are sound, with one thing changed.
 """
 
 from __future__ import annotations
 
-import re
 import threading
 from typing import Any, ClassVar
 
@@ -146,35 +145,6 @@ class NeedsNewDemandOfAll(Hub):
         if self.branches[0].demand >= 4 or self.held:
             return super().ask()
         return False
-
-
-class RequestsBehindTheEnd(Relay):
-    """2.4: passes requests on to a source that has completed."""
-
-    def on_complete(self) -> None:
-        self.completed = True
-        self.held.append("one more to wait for demand")
-        self.wake()
-
-
-class AsksFromBothSides(Relay):
-    """2.7: asks the source in on_next and in request, on whichever thread."""
-
-    def wanted(self) -> int:
-        return 0
-
-    def on_subscribe(self, subscription: Any) -> None:
-        super().on_subscribe(subscription)
-        subscription.request(8)
-
-    def on_next(self, element: Any) -> None:
-        super().on_next(element)
-        self.upstream.request(1)
-
-    def request(self, n: int) -> None:
-        super().request(n)
-        if self.upstream is not None:
-            self.upstream.request(n)
 
 
 class AsksAtOnce(Eager):
@@ -322,105 +292,3 @@ class CallsWhatHasFailed(Relay):
     def on_error(self, error: Exception) -> None:
         self.held.append("in place of an error")
         self.wake()
-
-
-# What the checks of publishers and of subscribers see on its two sides.
-
-
-class SendsOneTooMany(Eager):
-    """1.1: sends one element more than was requested."""
-
-    def step(self) -> bool:
-        if self.held and self.requested == self.delivered > 0:
-            self.requested += 1
-        return super().step()
-
-
-class MixesTwoStreams(Eager):
-    """1.10: sends a subscriber that comes a second time an element that it has not requested."""
-
-    def subscribe(self, subscriber: Any) -> None:
-        if subscriber is not None and subscriber is self.subscriber:
-            self.requested += 1
-            self.wake()
-        super().subscribe(subscriber)
-
-
-class CancelsInOnComplete(Relay):
-    """2.3: cancels the source when that completes."""
-
-    def on_complete(self) -> None:
-        upstream = self.upstream
-        super().on_complete()
-        upstream.cancel()
-
-
-class TakesASecondSource(Relay):
-    """2.5: lets a second source take the place of the first."""
-
-    def on_subscribe(self, subscription: Any) -> None:
-        self.upstream = subscription
-        self.wake()
-
-
-class RefusesLateElements(Relay):
-    """2.8: raises when an element comes after it has cancelled."""
-
-    claims: ClassVar[Claims] = CANCELS
-
-    def on_next(self, element: Any) -> None:
-        if self.greeted and self.subscriber is None:
-            raise RuntimeError("cancelled")
-        super().on_next(element)
-
-
-class TakesNone(Relay):
-    """2.13: takes None for an element."""
-
-    def on_next(self, element: Any) -> None:
-        self.held.append(element)
-        self.wake()
-
-
-class CancelsForEachThread(CancelsTwice):
-    """3.5: cancels the source once for each thread that cancels at the same time."""
-
-
-class TakesAnyRequest(Relay):
-    """3.9: takes a request for less than one element as none."""
-
-    def request(self, n: int) -> None:
-        if n > 0:
-            super().request(n)
-
-
-class KeepsTheSourceOpen(StaysSubscribed):
-    """3.12: says that it cancels above with its subscriber, and does not."""
-
-
-class KeepsItsSubscriber(Relay):
-    """3.13: still refers to a subscriber that has cancelled."""
-
-    def subscribe(self, subscriber: Any) -> None:
-        self.first = subscriber
-        super().subscribe(subscriber)
-
-
-def mutants() -> dict[str, type[Any]]:
-    """All mutants by name."""
-    return {
-        name: value
-        for name, value in globals().items()
-        if isinstance(value, type) and value.__module__ == __name__ and rule_of(value)
-    }
-
-
-def rule_of(mutant: type[Any]) -> str:
-    """The rule that it breaks, or nothing if it is no mutant."""
-    match = re.match(r"(\d\.\d+): ", mutant.__doc__ or "")
-    return match[1] if match else ""
-
-
-def claims_of(mutant: type[Any]) -> Claims:
-    """What it says of itself."""
-    return dict(getattr(mutant, "claims", {}))

@@ -6,12 +6,12 @@ stream, which `Numbers` then publishes. ``claims`` are what it says of itself.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 from typing import Any, ClassVar, Final
+
+from tests.mutants.gate import Mutant, broken_in, rule_of
 
 Claims = dict[str, Any]
 
@@ -24,7 +24,7 @@ class Numbers:
 
     def __init__(self, n: int, stream: type[Stream] | None = None) -> None:
         self.n = n
-        self.stream = stream or Stream
+        self.stream = stream or FailingStream
 
     def subscribe(self, subscriber: Any) -> None:
         if subscriber is None:
@@ -182,21 +182,18 @@ class FailingStream(Stream):
         self.end("on_error", error.with_traceback(None))
 
 
-def mutants() -> dict[str, type[Any]]:
-    """All mutants by name."""
-    found: dict[str, type[Any]] = {}
-    for chapter in CHAPTERS:
-        module = import_module(f"tests.mutants.publishers_{chapter}")
-        for name, value in vars(module).items():
-            if isinstance(value, type) and value.__module__ == module.__name__ and rule_of(value):
-                found[name] = value
-    return found
+def mutants() -> list[Mutant]:
+    """All of them."""
+    return [
+        Mutant(name, rule_of(broken), factory_of(broken), claims_of(broken))
+        for name, broken in broken_publishers().items()
+    ]
 
 
-def rule_of(mutant: type[Any]) -> str:
-    """The rule that it breaks, or nothing if it is no mutant."""
-    match = re.match(r"(\d\.\d+): ", mutant.__doc__ or "")
-    return match[1] if match and mutant not in (Stream, ThreadStream) else ""
+def broken_publishers() -> dict[str, type[Any]]:
+    """The classes by name: publishers, and streams."""
+    chapters = [broken_in(f"tests.mutants.publishers_{chapter}") for chapter in CHAPTERS]
+    return {name: broken for chapter in chapters for name, broken in chapter.items()}
 
 
 def factory_of(mutant: type[Any]) -> Callable[[int], Any]:

@@ -80,6 +80,22 @@ class WaitsForTheEndOfItsThread(ThreadStream):
             self.thread.join()
 
 
+class HoldsItsLockWhileItSignals(Stream):
+    """3.5: lets cancel wait until the subscriber is done with an element."""
+
+    def __init__(self, publisher: Numbers, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
+        self.lock = threading.RLock()
+
+    def work(self) -> None:
+        with self.lock:
+            super().work()
+
+    def cancel(self) -> None:
+        with self.lock:
+            super().cancel()
+
+
 class CancelsTwiceAtOnce(Stream):
     """3.5: raises when two threads cancel at the same time."""
 
@@ -102,7 +118,7 @@ class PullsTheRug(Stream):
 
     def request(self, n: int) -> None:
         if self.subscriber is not None:
-            self.source.__length_hint__()  # type: ignore[attr-defined]  # how much is left
+            iter(self.source)
             super().request(n)
 
 

@@ -41,30 +41,26 @@ class SendsOneTooManyFromAThread(ThreadStream):
         return super().step()
 
 
-class CountsPerPublisher:
+class CountsPerPublisher(Numbers):
     """1.1: serves a newcomer with the demand that another one has left."""
 
     claims: ClassVar[Claims] = {}
 
     def __init__(self, n: int) -> None:
-        self.n = n
+        super().__init__(n, SharedDemand)
         self.demand = 0
-
-    def subscribe(self, subscriber: Any) -> None:
-        if subscriber is None:
-            raise TypeError
-        SharedDemand(Numbers(self.n), subscriber, self).start()
 
 
 class SharedDemand(Stream):
-    def __init__(self, publisher: Numbers, subscriber: Any, counter: CountsPerPublisher) -> None:
-        self.counter = counter
-        super().__init__(publisher, subscriber)
-        self.demand = counter.demand
+    publisher: CountsPerPublisher
+
+    def start(self) -> None:
+        self.demand = self.publisher.demand
+        super().start()
 
     def step(self) -> bool:
         before = super().step()
-        self.counter.demand = self.demand
+        self.publisher.demand = self.demand
         return before
 
 
@@ -141,6 +137,29 @@ class ReplacesDemand(Stream):
 
     def add(self, n: int) -> None:
         self.demand = n
+
+
+class ReplacesDemandOnItsThread(ThreadStream):
+    """3.8: takes a request for the new demand, while another thread serves it."""
+
+    def add(self, n: int) -> None:
+        with self.changed:
+            self.demand = n
+
+
+class KeepsTwoRequestsInMind(Stream):
+    """3.8: drops requests that come while two others wait for the end of a signal."""
+
+    waiting = 0
+
+    def add(self, n: int) -> None:
+        self.waiting = self.waiting + 1 if self.busy else 0
+        if self.waiting <= 2:
+            super().add(n)
+
+    def step(self) -> bool:
+        self.waiting = 0
+        return super().step()
 
 
 class LosesRequestsInOnNext(Stream):

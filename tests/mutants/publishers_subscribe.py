@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
-from tests.mutants.publishers import END, Claims, Failing, Numbers, Stream
+from tests.mutants.publishers import END, Claims, Failing, FailingStream, Numbers, Stream
 
 
 class Accepting(Numbers):
@@ -170,7 +172,7 @@ class Hub:
 
     def __init__(self, n: int) -> None:
         self.n = n
-        self.elements = iter(range(n))
+        self.elements: Iterator[object] = iter(range(n))
         self.kept: list[object] = []
         self.streams: list[Branch] = []
         self.lock = threading.RLock()
@@ -187,7 +189,7 @@ class Hub:
 
     def read(self, branch: Branch) -> object:
         if len(self.kept) == branch.position:
-            self.kept.append(next(self.elements))
+            self.kept.append(next(self.elements, END))
         branch.position += 1
         return self.kept[branch.position - 1]
 
@@ -196,19 +198,17 @@ class Hub:
             self.streams.remove(branch)
 
 
-class Branch(Stream):
+class Branch(FailingStream):
     def __init__(self, hub: Hub, subscriber: Any) -> None:
         super().__init__(Numbers(hub.n), subscriber)
         self.hub = hub
         self.lock = hub.lock
         self.position = 0
+        self.source = iter(partial(hub.read, self), END)
 
     def work(self) -> None:
         with self.lock:
             super().work()
-
-    def next_element(self) -> object:
-        return self.hub.read(self) if self.position < self.hub.n else END
 
     def cancel(self) -> None:
         super().cancel()
@@ -251,7 +251,7 @@ class SharesWithoutALock(Hub):
         branch.position = position + 1
         if len(self.kept) > position:
             return self.kept[position]
-        element = next(self.elements)
+        element = next(self.elements, END)
         self.kept.append(element)
         return element
 

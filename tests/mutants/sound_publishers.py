@@ -768,6 +768,18 @@ class Choir:
             voice.tell("on_subscribe", voice)
             voice.waits = False
             self.sing()
+        self.go_on_without_those_who_left()
+
+    def go_on_without_those_who_left(self) -> None:
+        """3.5: who leaves does not wait for those who sing, so they look behind each song."""
+        while any(voice.subscriber is None for voice in self.voices[:]):
+            if not self.lock.acquire(blocking=False):
+                return
+            try:
+                self.voices[:] = [voice for voice in self.voices if voice.subscriber is not None]
+                self.sing()
+            finally:
+                self.lock.release()
 
     def sing(self) -> None:
         if self.singing:
@@ -801,11 +813,11 @@ class Voice:
                 self.end("on_error", ValueError("nobody sings less than one note"))
             self.demand += n
             self.choir.sing()
+        self.choir.go_on_without_those_who_left()
 
     def cancel(self) -> None:
-        with self.choir.lock:
-            self.leave()
-            self.choir.sing()
+        self.subscriber = None
+        self.choir.go_on_without_those_who_left()
 
     def leave(self) -> None:
         self.subscriber = None
@@ -820,9 +832,10 @@ class Voice:
         self.subscriber = None
 
     def tell(self, signal: str, *arguments: object) -> None:
-        if self.subscriber is not None:
+        subscriber = self.subscriber
+        if subscriber is not None:
             try:
-                getattr(self.subscriber, signal)(*arguments)
+                getattr(subscriber, signal)(*arguments)
             except Exception:
                 self.leave()
 

@@ -5,41 +5,36 @@ The modules ``subscribers_*`` hold them. Most are ``OneByOne`` with one thing ch
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import Any, Final, TypeVar
+
+from tests.mutants.gate import Mutant, rule_of
 
 Factory = TypeVar("Factory", bound=Callable[[], Any])
 
-RULE = re.compile(r"(\d\.\d+): ")
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A broken implementation, what it claims, and the rule that it breaks."""
-
-    name: str
-    rule: str
-    factory: Callable[[], Any]
-    claims: dict[str, Any]
-
-
-SUBSCRIBER_MUTANTS: dict[str, Mutant] = {}
-
+CHAPTERS: Final = ("cancelling", "demand", "endings", "signals", "threads")
 SEEN: dict[str, Any] = {"received": lambda subscriber: subscriber.elements}
 ITSELF: dict[str, Any] = {"puppet": lambda subscriber: subscriber}
+
+_mutants: dict[str, Mutant] = {}
+
+
+def mutants() -> list[Mutant]:
+    """All of them."""
+    for chapter in CHAPTERS:
+        import_module(f"tests.mutants.subscribers_{chapter}")
+    return list(_mutants.values())
 
 
 def mutant(**claims: Any) -> Callable[[Factory], Factory]:
     """Add the decorated class or function, which makes one, to the mutants."""
 
     def add(factory: Factory) -> Factory:
-        rule = RULE.match(factory.__doc__ or "")
-        assert rule is not None, f"{factory.__name__} does not open with its rule"
-        name = factory.__name__
-        assert name not in SUBSCRIBER_MUTANTS, f"there are two mutants named {name}"
-        SUBSCRIBER_MUTANTS[name] = Mutant(name, rule[1], factory, claims)
+        name, rule = factory.__name__, rule_of(factory)
+        assert rule, f"{name} does not open with its rule"
+        assert name not in _mutants, f"there are two mutants named {name}"
+        _mutants[name] = Mutant(name, rule, factory, claims)
         return factory
 
     return add

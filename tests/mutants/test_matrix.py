@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from penstock.tck.kinds import KINDS
-from tests.mutants.matrix import PAGE, REGENERATE, matrices, own_checks, read, render
+from tests.mutants.matrix import PAGE, REGENERATE, checks_of, matrices, read, render
 
 
 def test_the_page_has_one_row_for_each_check_with_its_mutants() -> None:
-    first, second, *_ = own_checks("publisher")
+    first, second, *_ = checks_of("publisher")
     page = render({"publisher": {first.name: ["Late", "Greedy"], second.name: ["Greedy"]}})
     rows = [line for line in page.splitlines() if " | `" in line]
     assert len(rows) == len(KINDS["publisher"].suite)
@@ -19,7 +19,7 @@ def test_the_page_has_one_row_for_each_check_with_its_mutants() -> None:
 
 def test_a_page_that_is_read_says_what_was_written() -> None:
     written = {
-        kind: {check.name: ["A", "B"] if check.explored else [] for check in own_checks(kind)}
+        kind: {check.name: ["A", "B"] if check.explored else [] for check in checks_of(kind)}
         for kind in KINDS
     }
     assert read(render(written)) == written
@@ -27,7 +27,7 @@ def test_a_page_that_is_read_says_what_was_written() -> None:
 
 def test_the_page_in_the_docs_names_all_checks_and_a_mutant_for_each() -> None:
     found = read(PAGE.read_text(encoding="utf-8"))
-    checks = {kind: [check.name for check in own_checks(kind)] for kind in KINDS}
+    checks = {kind: [check.name for check in checks_of(kind)] for kind in KINDS}
     assert {kind: list(rows) for kind, rows in found.items()} == checks, f"run `{REGENERATE}`"
     assert [
         check for rows in found.values() for check, mutants in rows.items() if not mutants

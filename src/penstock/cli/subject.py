@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, Final, get_args, get_type_hints
@@ -11,7 +10,7 @@ from typing import Any, Final, get_args, get_type_hints
 from penstock.cli.reference import load
 from penstock.demand.timeline import shorten
 from penstock.rules.lookup import unknown
-from penstock.tck.explorer.trail import locate_thread
+from penstock.tck.disposable import DisposableThread
 from penstock.tck.kinds import KINDS, Kind
 
 __all__ = ["load_factory", "load_kind", "read_claims"]
@@ -111,20 +110,20 @@ def _takes_an_argument(factory: Callable[..., Any]) -> bool:
 def _called(what: str, call: Callable[[], Any]) -> Any:
     """The result of a call that may raise or hang."""
     results: list[Any] = []
-    errors: list[Exception] = []
+    errors: list[BaseException] = []
 
     def body() -> None:
         try:
             results.append(call())
-        except Exception as error:
+        except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=body, daemon=True)
+    thread = DisposableThread(body, name="factory")
     thread.start()
-    thread.join(_LIMIT)
+    if not thread.returns_within(_LIMIT):
+        place = thread.place
+        thread.end()
+        raise ValueError(f"{what} did not return within {_LIMIT:g} s; it is at {place}")
     if errors:
         raise ValueError(f"{what} raised {shorten(errors[0])}")
-    if not results:
-        place = locate_thread(thread.ident or 0)
-        raise ValueError(f"{what} did not return within {_LIMIT:g} s; it is at {place}")
     return results[0]

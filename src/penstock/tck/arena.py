@@ -26,12 +26,15 @@ class Arena(ABC):
 
     quick: float = 0.01
     """Seconds that a call which returns quickly may take."""
-    is_over = False
-    """Whether the run has come to its end, so that what still happens is judged by nobody."""
     owns_time = False
     """Whether time passes only when a check says so, and then at once."""
     calling: tuple[str, str] | None = None
     """The call into the subject that is under way, and the rule that it breaks by not returning."""
+
+    @property
+    @abstractmethod
+    def is_over(self) -> bool:
+        """Whether the run has come to its end, so that what still happens is judged by nobody."""
 
     @property
     def is_late(self) -> bool:
@@ -113,6 +116,10 @@ class ControlledArena(Arena):
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._turn = environment.lock()
+
+    @property
+    def is_over(self) -> bool:
+        return self._environment.is_over
 
     def at_end(self, farewell: Callable[[], object]) -> None:
         pass  # the explorer ends all threads

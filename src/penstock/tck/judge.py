@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,11 +14,12 @@ from penstock.runtime import collect_undelivered
 from penstock.tck.arena import Arena, ControlledArena
 from penstock.tck.check import Check
 from penstock.tck.claims import NotClaimed
+from penstock.tck.disposable import DisposableThread
 from penstock.tck.explorer import Environment, Exploration, Verdict, explore, replay
 from penstock.tck.explorer.schedules import Schedule
 from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, Status
-from penstock.tck.preflight import Preflight, fly, place_of
-from penstock.tck.real_arena import Halted, RealArena
+from penstock.tck.preflight import Preflight, fly
+from penstock.tck.real_arena import Halted, Hung, RealArena
 
 __all__ = ["Experience", "Judge", "modules_of"]
 
@@ -244,19 +244,28 @@ class Run:
             except BaseException as error:
                 raised.append(error)
 
-        thread = threading.Thread(target=body, name="check", daemon=True)
+        thread = DisposableThread(body, name="check")
         with arena:
             thread.start()
-            thread.join(limit + GRACE)
-        if arena.verdict is not None:
-            return Finding("in real time", arena.verdict)
-        if raised:
-            return Finding("in real time", (self._check.rule, f"raised {shorten(raised[0])}"))
-        if thread.is_alive():
-            place = place_of(thread)
-            fault = self._check.rule, f"did not return from {place}"
-            return Finding("in real time", fault, hung=True)
-        return Finding("held in real time, once")
+            if not thread.returns_within(limit + GRACE):
+                raised.append(Hung(thread.place))
+        finding = self._real_finding(arena.verdict, raised)
+        arena.given_up = thread.ident
+        arena.end_threads()  # first, since the check may be waiting for them
+        thread.end()
+        return finding
+
+    def _real_finding(
+        self, verdict: tuple[str, str] | None, raised: list[BaseException]
+    ) -> Finding:
+        if verdict is not None:
+            return Finding("in real time", verdict)
+        if not raised:
+            return Finding("held in real time, once")
+        error, rule = raised[0], self._check.rule
+        if isinstance(error, Hung):
+            return Finding("in real time", (rule, f"did not return from {error}"), hung=True)
+        return Finding("in real time", (rule, f"raised {shorten(error)}"))
 
     def _run_in(self, arena: Arena) -> None:
         self._bench = self._new_bench(arena, self._check.rule)

@@ -10,9 +10,10 @@ from typing import Any, NoReturn
 from penstock.api import Publisher
 from penstock.demand.timeline import shorten
 from penstock.tck.arena import Arena
-from penstock.tck.bench import PublisherBench, are_equal
-from penstock.tck.claims import PublisherClaims
+from penstock.tck.bench import are_equal
+from penstock.tck.claims import NotClaimed
 from penstock.tck.operator_claims import OperatorClaims
+from penstock.tck.operator_sides import LowerSide, UpperSide
 from penstock.tck.probe import Probe
 from penstock.tck.report import FACTORY
 from penstock.tck.upstream import Upstream, UpstreamStream
@@ -32,7 +33,8 @@ class Pipe:
 class OperatorBench:
     """An operator under test: ``apply`` makes a publisher of a publisher.
 
-    ``below`` is the bench on which it is one publisher like others.
+    ``below`` and ``upper`` are the benches on which the checks of publishers and of subscribers
+    work with its two sides.
     """
 
     def __init__(
@@ -40,14 +42,15 @@ class OperatorBench:
     ) -> None:
         self.arena = arena
         self.claims = claims
+        self.rule = rule
         self._apply = apply
-        self._rule = rule
-        self.below = PublisherBench(arena, lambda n: self.pipe(n).operator, PublisherClaims(), rule)
+        self.below = LowerSide(self)
         self.timeline = self.below.timeline
+        self.upper = UpperSide(self)
 
     def exercise(self) -> set[int]:
         """Use the subject for a moment; the threads from which it called."""
-        pipe = self.pipe(6)
+        pipe = self.pipe(max(6, self.claims.needs_elements))
         pipe.below.request(2)
         self.arena.reaches(lambda: len(pipe.below.elements) >= 2 or pipe.below.ended)
         pipe.below.cancel()
@@ -58,7 +61,7 @@ class OperatorBench:
 
     def fail(self, message: str) -> NoReturn:
         """The rule of this check is broken."""
-        self.arena.fail(self._rule, message)
+        self.arena.fail(self.rule, message)
 
     def require(self, holds: bool, message: str) -> None:
         """The rule of this check is broken, unless ``holds``."""
@@ -72,24 +75,30 @@ class OperatorBench:
         options = {"element": self.claims.element, **options}
         return Upstream(self.arena, self.timeline, **options)
 
+    def ending_source(self, elements: int, **options: Any) -> Upstream:
+        """A publisher that completes behind so many elements."""
+        eager = self.claims.completes_eagerly
+        return self.source(elements=elements, ending="on_complete", at_once=eager, **options)
+
     def applied(
-        self, source: Upstream, apply: Callable[[Any], Any] | None = None
+        self, source: Publisher[Any], apply: Callable[[Any], Any] | None = None
     ) -> Publisher[Any]:
         """The operator, applied to ``source``."""
         return self.below.made("apply(publisher)", lambda: (apply or self._apply)(source))
 
-    def pipe(self, elements: int, *, ending: str = "on_complete", **behaviour: Any) -> Pipe:
+    def pipe(self, elements: int, **behaviour: Any) -> Pipe:
         """The operator below a source that sends so many elements as they are requested."""
-        at_once = self.claims.completes_eagerly and ending == "on_complete"
-        source = self.source(elements=elements, ending=ending, at_once=at_once)
-        return self._joined(source, behaviour)
+        return self.joined(self.ending_source(elements), **behaviour)
 
     def led_pipe(self, *, strict: bool = False, **behaviour: Any) -> Pipe:
         """The operator below a source that sends what the check says."""
-        return self._joined(self.source(strict=strict), behaviour)
+        return self.joined(self.source(strict=strict), **behaviour)
 
-    def _joined(self, source: Upstream, behaviour: dict[str, Any]) -> Pipe:
-        operator = self.applied(source)
+    def joined(
+        self, source: Upstream, apply: Callable[[Any], Any] | None = None, **behaviour: Any
+    ) -> Pipe:
+        """The operator between ``source`` and a new subscriber."""
+        operator = self.applied(source, apply)
         return Pipe(operator, source, self.below.join(operator, **behaviour))
 
     def above(self, pipe: Pipe) -> UpstreamStream:
@@ -97,6 +106,20 @@ class OperatorBench:
         if not self.arena.reaches(lambda: bool(pipe.source.streams)):
             self.arena.fail("1.9", "the operator did not subscribe to its source")
         return pipe.source.streams[0]
+
+    def complete(self, pipe: Pipe) -> None:
+        """Complete the stream into the operator, unless that has left it already."""
+        above = self.above(pipe)
+        if not self.is_left(above):
+            above.complete()
+        if self.claims.resubscribes:
+            self.arena.settle()
+            self.need_one_stream(pipe)
+
+    def need_one_stream(self, pipe: Pipe) -> None:
+        """Nothing can be said of the end if the operator has subscribed once more behind it."""
+        if len(pipe.source.streams) > 1:
+            raise NotClaimed("the subject subscribes again when a stream has completed")
 
     # Elements.
 
@@ -107,11 +130,19 @@ class OperatorBench:
 
     def out(self, elements: list[Any]) -> list[Any]:
         """What is to come out of a stream of these elements."""
-        return self.arena.call("model(elements)", FACTORY, lambda: self.claims.out(elements))
+        return self.arena.call("expected(elements)", FACTORY, lambda: self.claims.out(elements))
 
     def outcome(self, count: int) -> list[Any]:
         """What is to come out of a stream of so many elements."""
         return self.out(self.elements(count))
+
+    def enough(self, count: int) -> int:
+        """So many elements, or as many as the operator needs so that its stream does not fail."""
+        return max(count, self.claims.needs_elements)
+
+    def fails(self, elements: list[Any]) -> bool:
+        """Whether a stream of these elements only is too short, and ends by an error."""
+        return len(elements) < self.claims.needs_elements
 
     def fill(self, above: UpstreamStream, elements: int) -> None:
         """Send up to so many elements, as long as there is demand for more."""
@@ -123,24 +154,40 @@ class OperatorBench:
     # What a check expects.
 
     def expect_out(self, probe: Probe, wanted: list[Any]) -> None:
-        """Wait for all that is to come out, and nothing else."""
-        if not self.below.comes(probe, len(wanted)):
-            got = f"{len(probe.elements)} of {len(wanted)} elements came out"
+        """Wait for all that is to come out and was requested, and nothing else."""
+        count = min(len(wanted), probe.requested)
+        if not self.below.comes(probe, count):
+            got = f"{len(probe.elements)} of {count} elements came out"
             self.fail(f"{got}: {shorten(probe.elements)}")
         self.expect_beginning(probe, wanted)
 
     def expect_beginning(self, probe: Probe, wanted: list[Any]) -> None:
         """What has come out must be what was to come out first."""
         got = list(probe.elements)
-        same = len(got) <= len(wanted) and all(map(are_equal, got, wanted))
-        self.require(same, f"{shorten(wanted[: len(got)])} was to come out, {shorten(got)} did")
+        shown = f"{shorten(wanted[: len(got)])} was to come out, {shorten(got)} did"
+        self.require(self.begins(got, wanted), shown)
 
-    def expect_end(self, probe: Probe) -> None:
-        """Wait for on_complete, for which an operator may want demand."""
+    def begins(self, got: list[Any], wanted: list[Any]) -> bool:
+        """Whether ``wanted`` begins with what was got, or holds it, if the sequence is open."""
+        if self.claims.in_sequence:
+            return len(got) <= len(wanted) and all(map(are_equal, got, wanted))
+        left = list(wanted)
+        for element in got:
+            place = next((at for at, each in enumerate(left) if are_equal(element, each)), None)
+            if place is None:
+                return False
+            del left[place]
+        return True
+
+    def expect_end(self, probe: Probe, elements: list[Any]) -> None:
+        """Wait for the end of a stream of these, for which an operator may want demand."""
         self.arena.settle()
         if not probe.ended and not self.claims.completes_eagerly:
             probe.request(1)
-        self.below.expect_completion(probe)
+        if self.fails(elements):
+            self.below.expect_error(probe, self.rule)
+        else:
+            self.below.expect_completion(probe)
 
     def is_left(self, above: UpstreamStream) -> bool:
         """Whether the operator is done with a stream, one way or the other."""

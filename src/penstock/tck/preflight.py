@@ -9,14 +9,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.tck.arena import Arena
-from penstock.tck.explorer.trail import locate_thread
+from penstock.tck.disposable import DisposableThread
 from penstock.tck.real_arena import Halted, RealArena
 from penstock.tck.report import FACTORY
 from penstock.tck.stillness import TASKS
 
-__all__ = ["Preflight", "fly", "place_of"]
+__all__ = ["Preflight", "fly"]
 
 LIMIT = 3.0
+GRACE = 1.0
+"""Seconds that an exercise may take to come to its end when its time is up."""
 REST = 0.02
 """Seconds after which a thread that has not moved is at rest."""
 
@@ -54,11 +56,6 @@ def fly(exercise: Callable[[Arena], set[int]]) -> Preflight:
     return Preflight(controllable=False)
 
 
-def place_of(thread: threading.Thread) -> str:
-    """Where a thread is now, in the user's code."""
-    return locate_thread(thread.ident or 0)
-
-
 class _Bystanders:
     """The other threads that are there and at rest, as far as the system tells."""
 
@@ -87,7 +84,7 @@ def _switches_of_threads() -> dict[str, str]:
 
 
 class _Flight:
-    """One exercise on a thread of its own, so that a subject that hangs can be left behind."""
+    """One exercise on a thread of its own, so that a subject that hangs can be given up."""
 
     def __init__(self, exercise: Callable[[Arena], set[int]]) -> None:
         self._exercise = exercise
@@ -96,15 +93,19 @@ class _Flight:
 
     def run(self) -> tuple[str, str] | None:
         """Only a factory that does not work is a fault by now; the rest is for the checks."""
-        thread = threading.Thread(target=self._body, name="preflight", daemon=True)
+        thread = DisposableThread(self._body, name="preflight")
         with self._arena:
             thread.start()
-            thread.join(LIMIT + 1.0)
-        if thread.is_alive():
-            call, rule = self._arena.calling or ("it", FACTORY)
-            return rule, f"{call} did not return within {LIMIT:g} s, it is at {place_of(thread)}"
-        verdict = self._arena.verdict
-        return verdict if verdict is not None and verdict[0] == FACTORY else None
+            returned = thread.returns_within(LIMIT + GRACE)
+        verdict = self._arena.verdict if returned else self._give_up(thread)
+        self._arena.end_threads()
+        return verdict if not returned or (verdict and verdict[0] == FACTORY) else None
+
+    def _give_up(self, thread: DisposableThread) -> tuple[str, str]:
+        call, rule = self._arena.calling or ("it", FACTORY)
+        fault = f"{call} did not return within {LIMIT:g} s, it is at {thread.place}"
+        self._arena.given_up = thread.ident
+        return rule, fault if thread.end() else f"{fault}, and its thread cannot be ended"
 
     def _body(self) -> None:
         try:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn, Self
 
 from penstock.tck.arena import Arena
+from penstock.tck.disposable import DisposableThread
 from penstock.tck.stillness import Stillness
 
-__all__ = ["Halted", "RealArena"]
+__all__ = ["Halted", "Hung", "RealArena"]
 
 QUIET = 0.02
 """Seconds without any movement after which nothing more is expected."""
@@ -30,10 +31,16 @@ class Halted(Exception):
     """Ends a check at the place where its verdict is known."""
 
 
+class Hung(Exception):
+    """Ends a check that waits for a call which does not return; the text says where that is."""
+
+
 class RealArena(Arena):
     """Real threads in real time, watched from outside."""
 
     quick = 0.1  # the machine may be busy with something else
+    given_up: int | None = None
+    """The thread that nobody waits for: it goes no further when the subject returns after all."""
 
     def __init__(self, limit: float) -> None:
         self._end = _monotonic() + limit
@@ -41,21 +48,37 @@ class RealArena(Arena):
         self.verdict: tuple[str, str] | None = None
         self._forgiven: tuple[type[BaseException], ...] = (Halted,)
         self._farewells: list[Callable[[], object]] = []
+        self._threads: list[DisposableThread] = []
+        self._is_over = False
 
     def __enter__(self) -> Self:
         self._hook, threading.excepthook = threading.excepthook, self._end_of_thread
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.is_over = True
+        self._is_over = True
+        self._start(self._say_farewell).returns_within(PATIENCE)  # it may hang, like all the rest
+        threading.excepthook = self._hook
+
+    def _say_farewell(self) -> None:
         for farewell in self._farewells:
             with suppress(Exception):
                 farewell()
-        threading.excepthook = self._hook
 
     def _end_of_thread(self, arguments: threading.ExceptHookArgs, /) -> None:
         if not issubclass(arguments.exc_type, self._forgiven):
             self._hook(arguments)
+
+    @contextmanager
+    def expecting(self, what: str, rule: str) -> Iterator[None]:
+        with super().expecting(what, rule):
+            yield
+        if threading.get_ident() == self.given_up:
+            raise Halted(f"{what} returned too late")
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_over
 
     @property
     def is_late(self) -> bool:
@@ -72,17 +95,25 @@ class RealArena(Arena):
         def known() -> bool:
             return self.verdict is not None or condition()
 
-        self._stillness.lasts(HOPELESS, max(self._time_left(), PATIENCE), unless=known)
+        self._stillness.lasts(HOPELESS, self._patience(), unless=known)
         self._stop_if_judged()
         return condition()
 
     def together(self, *bodies: Callable[[], object]) -> None:
-        threads = [threading.Thread(target=self._guarded(body), daemon=True) for body in bodies]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(max(self._time_left(), PATIENCE))
+        threads = [self._start(body) for body in bodies]
+        hung = [each for each in threads if not each.returns_within(self._patience())]
         self._stop_if_judged()
+        if hung:
+            raise Hung(hung[0].place)
+
+    def aside(self, body: Callable[[], object]) -> None:
+        self._start(body)
+
+    def end_threads(self) -> None:
+        """End those threads of the arena that hang, if there is a way; nobody waits for them."""
+        for thread in tuple(self._threads):
+            if not thread.returns_within(PATIENCE):
+                thread.end()
 
     def noticed(self) -> None:
         pass
@@ -108,18 +139,24 @@ class RealArena(Arena):
     def at_end(self, farewell: Callable[[], object]) -> None:
         self._farewells.append(farewell)
 
-    def _guarded(self, body: Callable[[], object]) -> Callable[[], None]:
+    def _start(self, body: Callable[[], object]) -> DisposableThread:
         def call() -> None:
             try:
                 body()
             except Halted:
                 pass
 
-        return call
+        thread = DisposableThread(call, name="check")
+        thread.start()
+        self._threads.append(thread)  # then only: another thread may be about to end them all
+        return thread
 
     def _stop_if_judged(self) -> None:
         if self.verdict is not None:
             raise Halted(self.verdict[1])
+
+    def _patience(self) -> float:
+        return max(self._time_left(), PATIENCE)
 
     def _time_left(self) -> float:
         return max(self._end - _monotonic(), 0.0)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
@@ -48,7 +49,9 @@ class Spy:
     """Ends the run at once when a call breaks a rule that always holds: 2.3, 2.7, 3.1 or 3.9.
 
     Once the stream has ended while the subject was at rest, each call breaks rule 2.3 or 2.4. A
-    ``surplus`` subscription, the second one, may be cancelled and nothing else (rule 2.5).
+    ``surplus`` subscription, the second one, may be cancelled and nothing else (rule 2.5). Where
+    somebody else may be to blame, a subclass takes a call more lightly: `object_to_overlap`,
+    `object_to_stranger` and `object_to_number` are there to be overridden.
     """
 
     def __init__(
@@ -100,46 +103,63 @@ class Spy:
     def request(self, n: int) -> None:
         if self._arena.is_over:
             return
-        self._enter("request", n)
-        if self._surplus:
-            self._arena.fail("2.5", f"request({shorten(n)}) was called on the second subscription")
-        self.requests += 1
-        if self.cancelled:
-            self.late_requests += 1  # 3.6: it does nothing
-        else:
-            self._count(n)
-            self.on_request()
-        self._leave()
+        with self._called("request", n):
+            if self._surplus:
+                shown = f"request({shorten(n)})"
+                self._arena.fail("2.5", f"{shown} was called on the second subscription")
+            self.requests += 1
+            if self.cancelled:
+                self.late_requests += 1  # 3.6: it does nothing
+            else:
+                self._count(n)
+                self.on_request()
 
     def cancel(self) -> None:
         if self._arena.is_over:
             return
-        self._enter("cancel")
-        self.cancels += 1
-        self._leave()
+        with self._called("cancel"):
+            self.cancels += 1
+
+    # What it takes amiss.
+
+    def object_to_overlap(self, call: str) -> None:
+        """The call came while another thread was within one."""
+        self._arena.fail("2.7", f"{call} was called while another thread was within a call")
+
+    def object_to_stranger(self, call: str, signal: Signal) -> None:
+        """The call came from within a signal to another subscriber."""
+        whose = f"{signal.name} to another subscriber"
+        self._arena.fail("3.1", f"{call} was called from within {whose}")
+
+    def object_to_number(self, n: object, error: Exception) -> None:
+        """The call was for something that cannot be requested."""
+        self._arena.fail("3.9", f"request({shorten(n)}) was called: {error}")
 
     def _count(self, n: int) -> None:
         error = illegal_request(n)
-        if error is not None:
-            self._arena.fail("3.9", f"request({shorten(n)}) was called: {error}")
-        self.requested += n
+        if error is None:
+            self.requested += n
+        else:
+            self.object_to_number(n, error)
         self._stir()
 
-    def _enter(self, call: str, *arguments: Any) -> None:
+    @contextmanager
+    def _called(self, call: str, *arguments: Any) -> Iterator[None]:
         me = threading.get_ident()
         self._arena.noticed()
         self._note(call, *arguments)
         self.callers.add(me)
         if any(thread != me for thread in self._inside):
-            self._arena.fail("2.7", f"{call} was called while another thread was within a call")
+            self.object_to_overlap(call)
         self._look_for_its_cause(call)
         self._inside.append(me)
-        self._linger()
-
-    def _leave(self) -> None:
-        self._stir()
-        self._linger()
-        self._inside.remove(threading.get_ident())
+        try:
+            self._linger()
+            yield
+            self._stir()
+            self._linger()
+        finally:
+            self._inside.remove(me)
 
     def _linger(self) -> None:
         if self._lingers:
@@ -153,9 +173,8 @@ class Spy:
         signal = current_signal.get()
         if signal is not None and signal.is_here:
             if signal.subscriber is not self._subscriber:
-                whose = f"{signal.name} to another subscriber"
-                self._arena.fail("3.1", f"{call} was called from within {whose}")
-            if signal.is_terminal:
+                self.object_to_stranger(call, signal)
+            elif signal.is_terminal:
                 self._arena.fail("2.3", f"{call} was called from within {signal.name}")
             self.called_within[signal.name] = None
         if self.final is not None:

@@ -111,6 +111,10 @@ class Stream:
         if not self.over and not self.spy.cancelled:
             self.complete()
 
+    def call(self, signal: str, method: Callable[[], Any]) -> Any:
+        """Call the subscriber; to be overridden by streams that forgive what it raises."""
+        return self.arena.call(signal, self.rule, method)
+
     def _end(self, signal: Signal, at_rest: bool, *arguments: Any) -> None:
         self.over = True
         if at_rest:
@@ -127,20 +131,26 @@ class Stream:
         outer = current_signal.set(signal)
         start = time.thread_time()
         try:
-            result = self.arena.call(name, self.rule, lambda: method(*arguments))
+            unused = self.call(name, lambda: _closed(method(*arguments)))
         finally:
             signal.running = False
             current_signal.reset(outer)
         self.cost = Cost(self.arena.now() - signal.moment, time.thread_time() - start)
-        if inspect.iscoroutine(result) or inspect.isgenerator(result):
-            result.close()
-            kind = type(result).__name__
-            self.arena.fail("2.13", f"{name} returned a {kind}, which nobody will run")
+        if unused is not None:
+            self.arena.fail("2.13", f"{name} returned a {unused}, which nobody will run")
 
     def _note(self, signal: str, *arguments: Any) -> None:
         if self._timeline is not None:
             shown = () if signal == "on_subscribe" else arguments
             self._timeline.record(self._prefix + signal, *shown)
+
+
+def _closed(result: object) -> str | None:
+    """The kind of a result that waits to be run, which is closed before anything can stop that."""
+    if not inspect.iscoroutine(result) and not inspect.isgenerator(result):
+        return None
+    result.close()
+    return type(result).__name__
 
 
 class EagerStream(Stream):

@@ -7,8 +7,10 @@ from typing import Any
 
 from penstock.api import Subscriber
 from penstock.demand.timeline import Timeline
+from penstock.runtime import report_undelivered
 from penstock.tck.arena import Arena
-from penstock.tck.spy import Spy
+from penstock.tck.probe import Provoked
+from penstock.tck.spy import Signal, Spy
 from penstock.tck.stream import EagerStream
 
 __all__ = ["Upstream", "UpstreamStream"]
@@ -27,8 +29,11 @@ class UpstreamStream(EagerStream):
         super().__init__(*arguments, **options)
         self._held = held
         if not strict:
-            self.spy = ToleratingSpy(self.arena, self.subscriber, self._note)
-            self.spy.on_request = self._serve
+            self._use(ToleratingSpy(self.arena, self.subscriber, self._note))
+
+    def _use(self, spy: Spy) -> None:
+        self.spy = spy
+        self.spy.on_request = self._serve
 
     @property
     def is_due(self) -> bool:
@@ -50,18 +55,87 @@ class UpstreamStream(EagerStream):
 
 
 class ToleratingSpy(Spy):
-    """Does not mind calls that overlap.
+    """Does not mind calls that overlap, nor those from within a signal to another subscriber.
 
     A subscriber below that calls from two threads at once, as the checks of a publisher do, breaks
-    rule 2.7 itself: who passes its calls on as they come is not to blame.
+    rule 2.7 itself: who passes its calls on as they come is not to blame. And who subscribes again
+    when one stream is over (a retry, say) calls the new one from within the end of the old one.
     """
 
-    def _enter(self, call: str, *arguments: Any) -> None:
-        self._inside.clear()
-        super()._enter(call, *arguments)
+    def object_to_overlap(self, call: str) -> None:
+        """Somebody below is to blame."""
 
-    def _leave(self) -> None:
-        self._stir()
+    def object_to_stranger(self, call: str, signal: Signal) -> None:
+        """Both subscribers belong to the subject."""
+
+
+class ForgivingStream(UpstreamStream):
+    """Does for its subscriber what any sound publisher does, also after a fault of the kit's own.
+
+    Who passes on what the kit has done below is not to blame: an illegal request is answered by
+    on_error (rule 3.9), and a signal that raises what a probe has raised is taken for a cancel and
+    reported (rule 2.13).
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._refusal: Exception | None = None
+        self._use(ForgivingSpy(self.arena, self.subscriber, self._note, self.refuse))
+
+    def refuse(self, error: Exception) -> None:
+        """End the stream by this error, as soon as no other signal is under way."""
+        self._refusal = error
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there is something to send by now."""
+        if self._refusal is not None:
+            return not self.over and not self.spy.cancelled
+        return super().is_due
+
+    def next(self) -> None:
+        """Send the next element, or the error that has come in its place."""
+        if self._refusal is None:
+            super().next()
+        else:
+            self.fail(self._refusal)
+
+    def end(self, signal: str, *, at_rest: bool = False) -> None:
+        """Send the terminal signal of this name, or the error that has come in its place."""
+        if self._refusal is None:
+            super().end(signal, at_rest=at_rest)
+        else:
+            self.fail(self._refusal, at_rest=at_rest)
+
+    def call(self, signal: str, method: Callable[[], Any]) -> Any:
+        """Call the subscriber; what a probe has raised ends the stream."""
+
+        def forgiving() -> Any:
+            try:
+                return method()
+            except Provoked as error:
+                self.over = True
+                report_undelivered(error, f"{signal} raised")
+
+        return super().call(signal, forgiving)
+
+
+class ForgivingSpy(ToleratingSpy):
+    """Leaves illegal requests to the stream."""
+
+    def __init__(
+        self,
+        arena: Arena,
+        subscriber: object,
+        note: Callable[..., None],
+        refuse: Callable[[Exception], None],
+    ) -> None:
+        super().__init__(arena, subscriber, note)
+        self._refuse = refuse
+
+    def object_to_number(self, n: object, error: Exception) -> None:
+        """Somebody below is to blame; the stream ends by ``error``."""
+        self._refuse(error)
 
 
 class Upstream:
@@ -72,6 +146,7 @@ class Upstream:
     ``at_once``   a stream without elements ends without a request
     ``held``      streams count what is requested, and send nothing until they are released
     ``strict``    calls of the subscription take some time, and break rule 2.7 if they overlap
+    ``forgiving`` faults of the kit's own that are passed on to it are answered, not judged
     """
 
     def __init__(
@@ -85,10 +160,12 @@ class Upstream:
         at_once: bool = False,
         held: bool = False,
         strict: bool = False,
+        forgiving: bool = False,
     ) -> None:
         self._arena = arena
         self._timeline = timeline
         self._at_once = at_once and elements == 0
+        self._kind = ForgivingStream if forgiving else UpstreamStream
         self._options: dict[str, Any] = {
             "limit": elements,
             "element": element,
@@ -107,7 +184,7 @@ class Upstream:
             raise TypeError("there is no subscriber")
         self._arena.noticed()
         name = f"upstream {len(self.streams) + 1}" if self.streams else "upstream"
-        stream = UpstreamStream(self._arena, self._timeline, subscriber, name=name, **self._options)
+        stream = self._kind(self._arena, self._timeline, subscriber, name=name, **self._options)
         self.streams.append(stream)
         self._arena.at_end(stream.close)
         stream.open()
@@ -115,7 +192,8 @@ class Upstream:
             stream.complete()
 
     def release(self) -> None:
-        """Let all streams begin to send."""
+        """Let all streams begin to send, those to come as well."""
+        self._options["held"] = False
         for stream in self.streams:
             stream.release()
 

@@ -16,8 +16,14 @@ def verify_operator(
 ) -> Report:
     """Verify an operator: ``apply(publisher)`` returns what is downstream of it, a publisher.
 
-    ``claims`` are the fields of `OperatorClaims`; without a ``model`` what comes out is what went
-    in. With ``rules`` only those are verified. What comes out is a publisher like any other, so
-    `verify_publisher` can judge it as well.
+    The checks of publishers judge its lower side, those of subscribers the subscriber that it hands
+    to its source, and its own what goes through. ``claims`` are the fields of `OperatorClaims`;
+    without ``expected`` what comes out is what went in. With ``rules`` only those are verified::
+
+        verify_operator(
+            lambda source: Chunks(source, size=3),
+            expected=lambda elements: [elements[at : at + 3] for at in range(0, len(elements), 3)],
+            prefetch=3,
+        )
     """
     return KINDS["operator"].verify(apply, claims, rules=rules)

@@ -320,3 +320,10 @@ def test_misuse_raises_the_error_that_threading_raises(misuse: Callable[[], obje
         assert str(explored.value) == str(real.value)
 
     holds(scenario, level="sync")
+
+
+def test_a_condition_that_outlives_its_run_can_still_be_notified() -> None:
+    kept: list[threading.Condition] = []
+    holds(lambda env: kept.append(env.condition()), bound=0)
+    with kept[0]:
+        kept[0].notify()

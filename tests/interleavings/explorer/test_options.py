@@ -28,6 +28,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"max_steps": 0}, ValueError, "max_steps must be at least 1, not 0"),
     ({"budget": 0}, ValueError, "budget must be a positive number of seconds, not 0"),
     ({"budget": "5"}, TypeError, "budget must be a number of seconds, not '5'"),
+    ({"race_timers": 1}, TypeError, "race_timers must be True or False, not 1"),
     ({"budget": float("nan")}, ValueError, "budget must be a positive number of seconds"),
 ]
 

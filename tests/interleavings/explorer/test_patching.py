@@ -168,7 +168,10 @@ def surroundings() -> list[object]:
     modules = [threading, time, _thread, queue, pool, bindings]
     names = [value for module in modules for value in vars(module).values()]
     places = [place.value for place in places_in([queue, pool, bindings])]
-    methods = [*vars(threading.Thread).values(), *vars(pool.ThreadPoolExecutor).values()]
+    classes = [threading.Thread, threading.Condition, threading.BoundedSemaphore]
+    methods = [
+        value for kind in (*classes, pool.ThreadPoolExecutor) for value in vars(kind).values()
+    ]
     futures = [*vars(Future).values(), "id" in vars(sys.modules[Future.__module__])]
     hooks = [sys.gettrace(), sys.unraisablehook, threading.excepthook, threading.gettrace()]
     filters = list(logging.getLogger("concurrent.futures").filters)

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -116,6 +117,10 @@ def returns_nothing(n):
 
 def hangs(n):
     threading.Event().wait()
+
+
+def leaves(n):
+    raise SystemExit("enough")
 
 
 number = 3
@@ -315,13 +320,21 @@ def test_a_check_that_is_not_about_the_rules_asked_for_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("here")
-def test_a_factory_that_hangs_is_left_behind_with_the_place_where_it_hangs(
+def test_a_factory_that_hangs_is_reported_with_the_place_where_it_hangs_and_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("penstock.cli.subject._LIMIT", 0.1)
     done = tck("tck_subjects:hangs")
     assert done.exit_code == 2
     assert "hangs(3) did not return within 0.1 s; it is at tck_subjects.py:" in done.stderr
+    assert "factory" not in [thread.name for thread in threading.enumerate()]
+
+
+@pytest.mark.usefixtures("here")
+def test_a_factory_that_leaves_the_program_is_reported_as_one_that_raises() -> None:
+    done = tck("tck_subjects:leaves")
+    assert done.exit_code == 2
+    assert "leaves(3) raised SystemExit('enough')" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -125,10 +125,14 @@ class TestWhitebox(SubscriberWhiteboxVerification):
 '''
 
 
+CHANGE_WHAT_IS_SHOWN = {"BUILD_NUMBER", "CI", "COLUMNS", "FORCE_COLOR", "PY_COLORS"}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verification")
     (folder / "test_streams.py").write_text(TESTS)
+    (folder / "pytest.ini").write_text("[pytest]\n")  # or pytest would look for one further up
     return folder
 
 
@@ -142,14 +146,18 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         capture_output=True,
         encoding="utf-8",
-        env={**variables_without_ci(), "PYTHONPATH": source, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env={**own_variables(), "PYTHONPATH": source, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         timeout=100,
     )
 
 
-def variables_without_ci() -> dict[str, str]:
-    """Under continuous integration pytest shows more of each failure."""
-    return {name: value for name, value in os.environ.items() if name not in ("CI", "BUILD_NUMBER")}
+def own_variables() -> dict[str, str]:
+    """All but those by which the pytest outside would change what the one inside does or shows."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in CHANGE_WHAT_IS_SHOWN and not name.startswith("PYTEST_")
+    }
 
 
 def test_every_check_of_the_suite_is_one_test_with_a_readable_name(folder: Path) -> None:

@@ -17,7 +17,7 @@ from penstock.runtime import AsyncioLoop, CallingThread, Executor, ThreadPool
 from penstock.tck import judge
 from penstock.tck.report import Report, Status
 from penstock.tck.verify import verify_publisher
-from tests.mutants import publishers, publishers_claims, publishers_subscribe
+from tests.mutants import publishers, publishers_claims, publishers_subscribe, sound_strangers
 from tests.mutants import sound_publishers as sound
 
 SAME: dict[str, Any] = {"repeatable": True}
@@ -48,6 +48,7 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[int], Any], dict[str, Any]]] = {
         {**EAGER, "multicast": True, "stays_completed": True, "keeps_for_newcomers": True},
     ),
     "a loop of its own": (sound.Landlord, SAME),
+    "a tuple": (sound_strangers.Row, {**SAFE, **EAGER}),
     "the base of mutants": (publishers.Numbers, SAME),
     "the base of mutants on a thread": (
         partial(publishers.Numbers, stream=publishers.ThreadStream),

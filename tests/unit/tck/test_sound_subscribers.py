@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from penstock import AsyncSubscriber, SyncSubscriber
 from penstock.runtime import AsyncioLoop, CallingThread, Executor, ThreadPool
 from penstock.tck.report import Report, Status
 from penstock.tck.verify_subscriber import verify_subscriber
+from tests.mutants import sound_strangers
 from tests.mutants import sound_subscribers as sound
 
 SEEN: dict[str, Any] = {"received": lambda subscriber: subscriber.elements}
@@ -76,6 +78,8 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "as a monitor": (sound.AsAMonitor, SEEN),
     "loses patience": (sound.LosesPatience, OPEN),
     "on a loop of its own": (sound.OnALoopOfItsOwn, SEEN),
+    "a list": (sound_strangers.Shelf, {"received": list, "in_sequence": True}),
+    "an array": (partial(sound_strangers.Numbers, "q"), {"received": list, "in_sequence": True}),
 }
 
 

@@ -37,6 +37,22 @@ def test_a_check_that_needs_more_elements_than_the_subject_takes_is_not_claimed(
     assert report.passed
 
 
+def test_a_subscription_that_outlives_its_run_can_still_be_called_without_an_effect() -> None:
+    kept: list[Any] = []
+
+    class Keeps(OneByOne):
+        def on_subscribe(self, subscription: Any) -> None:
+            kept.append(subscription)
+            super().on_subscribe(subscription)
+
+    verify_subscriber(Keeps, rules=["2.3"])
+    before = [subscription.calls for subscription in kept]
+    for subscription in kept:
+        subscription.request(0)
+        subscription.cancel()
+    assert [subscription.calls for subscription in kept] == before
+
+
 def test_a_stop_that_comes_earlier_than_claimed_is_a_fault() -> None:
     (failure,) = verify_subscriber(TakesThree, rules=["2.6"], stops_after=5).failures
     assert failure.message == "it cancelled after 3 elements, and claims to stop after 5"

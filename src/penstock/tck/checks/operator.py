@@ -1,11 +1,30 @@
-"""All checks for operators."""
+"""All checks for operators: their own, and those of publishers and subscribers for both sides."""
 
 from __future__ import annotations
 
-from penstock.tck.checks import operator_elements, operator_endings, operator_threads
-from penstock.tck.checks.operator_suite import OPERATOR
+from typing import Final
 
-__all__ = ["MODULES", "OPERATOR"]
+from penstock.tck.checks import (
+    operator_context,
+    operator_elements,
+    operator_endings,
+    operator_references,
+    operator_threads,
+)
+from penstock.tck.checks.operator_suite import OPERATOR, delegate
+from penstock.tck.checks.publisher import PUBLISHER
+from penstock.tck.checks.subscriber import SUBSCRIBER
 
-MODULES = (operator_elements, operator_endings, operator_threads)
+__all__ = ["DELEGATED", "MODULES", "OPERATOR"]
+
+MODULES: Final = (
+    operator_elements,
+    operator_endings,
+    operator_threads,
+    operator_references,
+    operator_context,
+)
 """Where the checks are. To import them is what fills the suite."""
+
+DELEGATED: Final = (*delegate(PUBLISHER, "below"), *delegate(SUBSCRIBER, "upper"))
+"""The names of the checks that other suites lend."""

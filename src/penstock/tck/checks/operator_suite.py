@@ -1,13 +1,62 @@
-"""The suite that the modules with checks for operators add to."""
+"""The suite that the modules with checks for operators add to, and how others lend to it."""
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Final
 
-from penstock.tck.check import Suite
+from penstock.tck.check import Check, Suite
+from penstock.tck.operator_bench import OperatorBench
 
-__all__ = ["OPERATOR", "check"]
+__all__ = ["OPERATOR", "check", "delegate"]
 
 OPERATOR: Final = Suite("operator")
 
 check = OPERATOR.check
+
+SUPPLIED: Final = ("failed", "in_sequence", "joins", "puppet")
+"""What the kit sees and does for itself when it has both sides of the operator."""
+NOT_FOR_OPERATORS: Final = (
+    "closed",
+    "only_hands_over",
+    "puppet_of_many_threads",
+    "received",
+    "stops_after",
+)
+"""Claims that mean nothing for an operator, or that its own checks and ``in_sequence`` cover."""
+COVERED: Final = (
+    "calls_its_subscription_one_call_at_a_time",
+    "drops_the_subscriber_after_cancel_in_on_next",
+    "drops_the_subscriber_after_completion",
+    "keeps_the_sequence",
+)
+"""Checks that would see nothing which those of operators do not see."""
+
+
+def delegate(suite: Suite, side: str) -> tuple[str, ...]:
+    """Let checks of ``suite`` judge one side of an operator; their names.
+
+    Where operators have a check of the same name of their own, that one stays in its place.
+    """
+    left_out = {*COVERED, *(check.name for check in OPERATOR)}
+    checks = [
+        check
+        for check in suite
+        if check.name not in left_out and check.needs not in NOT_FOR_OPERATORS
+    ]
+    for each in checks:
+        _add(each, side)
+    return tuple(check.name for check in checks)
+
+
+def _add(delegate: Check, side: str) -> None:
+    @wraps(delegate.run)
+    def run(bench: OperatorBench) -> None:
+        delegate.run(getattr(bench, side))
+
+    OPERATOR.check(
+        delegate.rule,
+        needs=None if delegate.needs in SUPPLIED else delegate.needs,
+        explored=delegate.explored,
+        real_time=delegate.real_time,
+    )(run)

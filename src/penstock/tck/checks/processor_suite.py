@@ -22,11 +22,18 @@ RENAMED: Final = {"closed": "cancels_upstream", "puppet": "cancels_upstream"}
 """Claims that mean something else for a processor."""
 NOT_FOR_PROCESSORS: Final = ("joins", "only_hands_over", "puppet_of_many_threads", "stops_after")
 """Claims of subscribers that have no meaning for one with another side."""
+NEVER_DECIDED: Final = ("calls_nothing_for_its_user_once_the_stream_is_over",)
+"""Checks of subscribers that are their own puppet. No processor is: whoever steers it stands below,
+and ``calls_nothing_above_for_whom_is_below`` says the same of that one."""
 
 
 def _delegate(suite: Suite, side: str) -> tuple[str, ...]:
     """4.1: a processor obeys the rules of both; its sides are judged by the same checks."""
-    checks = [check for check in suite if check.needs not in NOT_FOR_PROCESSORS]
+    checks = [
+        check
+        for check in suite
+        if check.needs not in NOT_FOR_PROCESSORS and check.name not in NEVER_DECIDED
+    ]
     for each in checks:
         _add(each, side)
     return tuple(check.name for check in checks)

@@ -58,6 +58,21 @@ def cancel_returns_quickly(bench: PublisherBench) -> None:
     stopwatch.require_quick("cancel()")
 
 
+@PUBLISHER.check("3.5")
+def cancel_does_not_wait_for_a_signal(bench: PublisherBench) -> None:
+    """Cancels on another thread while on_next is under way; cancel is back before on_next is.
+
+    Hold no lock while you signal that cancel needs, too.
+    """
+
+    def cancel_elsewhere(probe: Probe) -> None:
+        bench.arena.aside(probe.cancel)
+        is_back = bench.arena.reaches(lambda: probe.cancelled_after is not None)
+        bench.require(is_back, "cancel() waited until on_next was back")
+
+    bench.expect(bench.stream(bench.at_most(2, 1), request=1, on_element=cancel_elsewhere), 1)
+
+
 @PUBLISHER.check("3.5", explored=True)
 def cancel_is_thread_safe(bench: PublisherBench) -> None:
     """Cancels from two threads at once, while a third one requests; nothing is raised.

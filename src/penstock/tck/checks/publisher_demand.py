@@ -130,7 +130,7 @@ def adds_up_requests(bench: PublisherBench) -> None:
 
 @PUBLISHER.check("3.8")
 def adds_up_requests_within_signals(bench: PublisherBench) -> None:
-    """Requests in on_subscribe, and more in the first on_next, with demand left; it adds up.
+    """Requests in on_subscribe, and several times in the first on_next; all of it adds up.
 
     Subtract an element from the demand before you call on_next, which may add to it.
     """
@@ -138,7 +138,8 @@ def adds_up_requests_within_signals(bench: PublisherBench) -> None:
 
     def ask_once(probe: Probe) -> None:
         if len(probe.elements) == 1:
-            probe.request(elements - 2)
+            for _ in range(elements - 2):
+                probe.request(1)
 
     probe = bench.stream(elements, request=2, on_element=ask_once)
     bench.expect(probe, elements)

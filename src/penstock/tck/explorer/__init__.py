@@ -2,14 +2,16 @@
 
 From the bottom up:
 
-- `task`, `scheduler`, `cores`: the threads of one run, and the baton that they pass;
+- `cores`, `workers`: the system threads;
+- `task`, `timers`, `endings`, `scheduler`: the threads of one run, and the baton that they pass;
 - `trail`, `real_waits`: the story of a run in words;
 - `locks`, `primitives`, `threads`, `clocks`: what a subject uses instead of the real ones;
+- `bases`: what its own subclasses of the real ones inherit instead;
 - `places`, `copies`, `patching`: how it gets them, and how they are taken away again;
-- `tracing`, `tracers`: switch points in the subject's own code, by `settrace` with `opcodes` and
-  `inlining` on Python 3.11, by `monitoring` from 3.12 on;
+- `tracing`, `tracers`: switch points in the subject's own code, by `settrace` with `opcodes`,
+  `inlining` and `untraced` on Python 3.11, by `monitoring` from 3.12 on;
 - `environment`: what a scenario can do;
-- `watchdog`, `session`: runs under a wall clock, one after the other;
+- `interrupts`, `watchdog`, `session`: runs under a wall clock, one after the other;
 - `search`, `options`, `exploration`: which schedules are run, and the verdict;
 - `schedules`, `report`: both as text.
 """

@@ -70,8 +70,9 @@ class _StartNewThread:
         options = {} if options is None else options
         if me is None:
             return self._real(function, arguments, options)
-        child = me.run.start(me, lambda: function(*arguments, **options))
-        me.run.point("started")
+        run = me.run
+        child = run.start(me, lambda: run.traced(lambda: function(*arguments, **options)))
+        run.point("started")
         return child.number + 1
 
 

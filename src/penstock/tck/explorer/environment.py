@@ -121,6 +121,11 @@ class Environment:
         task = current_task()
         return task is not None and task.run is self._run
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, for a thread that is none of its own."""
+        return self._run.aborting and not self.controls_this_thread
+
     def lose_control(self, reason: str) -> None:
         """Something happened that the scheduler does not own: nothing can be said any more."""
         self._run.stop(Outcome(End.UNCONTROLLED, reason))

@@ -29,6 +29,7 @@ def explore(
     seeds: Iterable[int] = range(200),
     max_steps: int = 5000,
     budget: float = 5.0,
+    race_timers: bool = False,
 ) -> Exploration:
     """Run ``scenario`` under one schedule after the other until one breaks it.
 
@@ -41,6 +42,11 @@ def explore(
 
     Time is virtual: it jumps to the next deadline when all threads wait. A run ends when the
     scenario has returned and no thread can go on; threads that still wait then are ended.
+
+    With ``race_timers`` the next deadline may also come while a thread can run, as if that thread
+    were slow: a timeout races what it waits for. Each one counts like a preemption. There are many
+    more schedules then, and calls that return at once may seem to take long. It does not happen
+    while the scenario settles.
     """
     options = checked_options(
         scenario,
@@ -50,6 +56,7 @@ def explore(
         seeds=seeds,
         max_steps=max_steps,
         budget=budget,
+        race_timers=race_timers,
     )
     with open_session(scenario, options) as session:
         return _Search(session).judge()
@@ -72,6 +79,7 @@ def replay(
         seeds=(),
         max_steps=max_steps,
         budget=budget,
+        race_timers=parsed.race_timers,
     )
     with open_session(scenario, options) as session:
         return _Search(session).judge_one(Plan(parsed.deviations))
@@ -172,7 +180,8 @@ class _Search:
                 detail = f"a violation did not repeat under its own schedule: {message}"
                 return self._report(Verdict.NONDETERMINISTIC, leaked, detail)
             if not recorder.real_wait:
-                schedule = str(Schedule(self._session.options.level, deviations))
+                options = self._session.options
+                schedule = str(Schedule(options.level, deviations, options.race_timers))
                 violation = Violation(message, found.outcome.rule, schedule, recorder.lines())
                 return self._report(Verdict.VIOLATED, leaked, violation=violation)
         detail = f"{recorder.real_wait}: what followed proves nothing ({message})"

@@ -146,7 +146,10 @@ class RLock(_Mutex):
         return True
 
     def _is_owned(self) -> bool:
-        return self._holder is not None and self._holder is current_task()
+        me = current_task()
+        if me is None or me.run is not self._run:
+            me = self._run.outsider
+        return self._holder is me
 
     def _release_save(self) -> object:
         depth, self._depth = self._depth, 0
@@ -174,6 +177,7 @@ class Condition(Primitive):
 
     def __init__(self, lock: Lockable | None = None) -> None:
         self._lock: Any = RLock() if lock is None else lock
+        self.calls_subject = not isinstance(self._lock, _Mutex)
         self._reset()
         self.acquire = self._lock.acquire
         self.release = self._lock.release

@@ -25,6 +25,7 @@ class Options:
     seeds: Sequence[int]
     max_steps: int
     budget: float
+    race_timers: bool = False
 
 
 def checked_options(
@@ -36,6 +37,7 @@ def checked_options(
     seeds: Iterable[int],
     max_steps: int,
     budget: float,
+    race_timers: bool = False,
 ) -> Options:
     """Return the options, or raise an error that names the wrong value and what is allowed."""
     if not callable(scenario):
@@ -47,6 +49,7 @@ def checked_options(
         seeds=_checked_seeds(seeds),
         max_steps=_checked_count("max_steps", max_steps, least=1),
         budget=_checked_budget(budget),
+        race_timers=_checked_flag("race_timers", race_timers),
     )
 
 
@@ -83,6 +86,12 @@ def _checked_count(name: str, value: int, *, least: int) -> int:
         raise TypeError(f"{name} must be an int, not {value!r}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, not {value}")
+    return value
+
+
+def _checked_flag(name: str, value: bool) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
     return value
 
 

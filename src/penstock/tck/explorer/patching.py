@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Self
 
+from penstock.tck.explorer.bases import stand_ins_for_bases
 from penstock.tck.explorer.clocks import stand_ins_for_functions
 from penstock.tck.explorer.copies import copy_primitive, is_primitive
 from penstock.tck.explorer.locks import Condition, Lock, RLock
@@ -96,8 +97,10 @@ class Patches:
         for module, names in _PATCHED_NAMES.items():
             for name in names:
                 self._set(module, name, stand_ins[id(getattr(module, name))])
-        for name, method in stand_ins_for_thread().items():
-            self._set(threading.Thread, name, method)
+        methods_by_class = {**stand_ins_for_bases(), threading.Thread: stand_ins_for_thread()}
+        for kind, methods in methods_by_class.items():
+            for name, method in methods.items():
+                self._set(kind, name, method)
         self._set(futures.Future, "__init__", numbered(futures.Future.__init__))
         self._set(futures.Future, "__hash__", hash_by_sequence)
         self._set(futures, "id", order_by_sequence)

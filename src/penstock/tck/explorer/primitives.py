@@ -39,6 +39,8 @@ class Primitive:
     """
 
     exclusive = False
+    calls_subject = False
+    """Whether its operations call methods that the subject defines."""
     _real: Callable[..., Any]
     _run: Run
     _name = ""
@@ -77,8 +79,11 @@ class Primitive:
 
     def _foreign_use(self, operation: str, switch: bool) -> Task:
         task = current_task()
-        if task is None or task.run is self._run or task.run.aborting:
+        if task is None or task.run is self._run:
             return self._run.stranger(self)
+        if task.run.aborting:
+            # A finalizer, perhaps: to unwind it, or to park it, would stop the garbage collector.
+            return self._run.outsider
         # The subject kept it from an earlier run, in a registry for example: begin afresh.
         self._run = task.run
         self._name = ""
@@ -164,8 +169,8 @@ class Semaphore(Primitive):
         self._after(me, "acquired")
         return True
 
-    def __enter__(self) -> bool:
-        return self.acquire()
+    # Not a call of ``acquire``, which a subclass may override: threading has it so, too.
+    __enter__ = acquire
 
     def __exit__(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 if sys.platform == "linux":
@@ -13,16 +14,28 @@ if sys.platform == "linux":
         """How often the calling thread gave its core up because it had to wait."""
         return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
+    def _time_queued() -> float:
+        """The seconds for which the calling thread could run, and others had all the cores."""
+        try:
+            return int(_STATISTICS.read_bytes().split()[1]) / 1e9
+        except OSError:
+            return 0.0  # not every kernel counts
+
 else:
 
     def _times_blocked() -> int:
         """The system does not say: only the clocks do."""
         return time.monotonic_ns()
 
+    def _time_queued() -> float:
+        """The system does not say."""
+        return 0.0
+
 
 __all__ = ["RealWaits"]
 
 _LONG = 0.01
+_STATISTICS = Path("/proc/thread-self/schedstat")
 
 # Taken before any exploration replaces them.
 _wall_time = time.perf_counter
@@ -32,11 +45,12 @@ _thread_time = time.thread_time
 class _Reading(NamedTuple):
     wall: float
     used: float
+    queued: float
     blocked: int
 
 
 def _read() -> _Reading:
-    return _Reading(_wall_time(), _thread_time(), _times_blocked())
+    return _Reading(_wall_time(), _thread_time(), _time_queued(), _times_blocked())
 
 
 class RealWaits:
@@ -53,5 +67,5 @@ class RealWaits:
         """Return the seconds that the calling thread waited since the last look, if it did."""
         now = _read()
         last, self._last = self._last or now, now
-        idle = (now.wall - last.wall) - (now.used - last.used)
+        idle = (now.wall - last.wall) - (now.used - last.used) - (now.queued - last.queued)
         return idle if idle > _LONG and now.blocked > last.blocked else 0.0

@@ -6,17 +6,18 @@ in `Run.block`, where it is forced, and when it ends. Nothing else switches, so 
 strategy decide the whole run.
 
 Virtual time stands still while a thread can run. When none can, a thread that waits for quiescence
-goes on first; only then does time jump to the next deadline.
+goes on first; only then does time jump to the next deadline. If timers race, each decision can
+also be answered by the thread whose deadline comes next.
 """
 
 from __future__ import annotations
 
 import _thread
-from _thread import get_ident, start_new_thread
+from _thread import get_ident
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, NoReturn
 
-from penstock.tck.explorer.cores import stay_on_this_core
+from penstock.tck.explorer.endings import idle_outcome, livelock
 from penstock.tck.explorer.task import (
     Abort,
     Awaited,
@@ -27,8 +28,10 @@ from penstock.tck.explorer.task import (
     controlled_threads,
     park,
 )
+from penstock.tck.explorer.timers import Timers
 from penstock.tck.explorer.tracing import Tracer
-from penstock.tck.explorer.trail import Recorder, describe_error, who_is_where
+from penstock.tck.explorer.trail import Recorder, describe_error
+from penstock.tck.explorer.workers import Workers
 
 if TYPE_CHECKING:
     from penstock.tck.explorer.search import Strategy
@@ -51,16 +54,21 @@ class Run:
         self,
         strategy: Strategy,
         tracer: Tracer,
+        workers: Workers,
         *,
         max_steps: int,
         exact: bool,
+        race_timers: bool = False,
         recorder: Recorder | None = None,
     ) -> None:
         self.strategy = strategy
         self.tracer = tracer
+        self.workers = workers
         self.max_steps = max_steps
         self.exact = exact
         """Whether operations switch only around the places where CPython can (level gil)."""
+        self.race_timers = race_timers
+        """Whether a deadline may come while a thread can run, as if that thread were slow."""
         self.recorder = recorder
         self.now = 0.0
         self.steps = 0
@@ -76,7 +84,9 @@ class Run:
         self.forgiven: tuple[type[BaseException], ...] = ()
         self.outsider = Task(self, -1, "a thread outside the run", lambda: None)
         self.current = self.outsider
-        self._sleepers: list[Task] = []
+        self.racing: tuple[int, ...] = ()
+        """The tasks whose deadline comes next, where that is another answer to a decision."""
+        self._timers = Timers()
         self.settlers: list[Task] = []
         self._numbers: dict[str, int] = {}
         self._stopped = _thread.allocate_lock()
@@ -106,19 +116,22 @@ class Run:
         before, self.current = self.current, task
         task.launched = True
         try:
-            start_new_thread(self._live, (task,))
+            task.worker = self.workers.hire()
         except RuntimeError as error:
             self.current, task.launched = before, False
             self.stop(
                 Outcome(End.UNCONTROLLED, f"the system has no thread for {task.name}: {error}")
             )
+        else:
+            task.worker.start(lambda: self._live(task), task.ended)
         return task.launched
 
     def _live(self, task: Task) -> None:
         task.ident = get_ident()
         controlled_threads[task.ident] = task
         try:
-            self._begin(task)
+            if self.recorder is not None:
+                self.recorder.resume()
             self._work(task)
             self._finish(task)
         except Abort:
@@ -127,21 +140,12 @@ class Run:
             self.stop(Outcome(End.UNCONTROLLED, f"the explorer itself failed: {error!r}"))
         finally:
             del controlled_threads[task.ident]
-            task.ended.release()
-
-    def _begin(self, task: Task) -> None:
-        if task.number == 0:
-            stay_on_this_core()
-        if self.recorder is not None:
-            self.recorder.resume()
 
     def _work(self, task: Task) -> None:
         try:
-            self.tracer.attach()
             try:
                 task.body()
             finally:
-                self.tracer.detach()
                 task.body = _nothing  # it holds the thread object, and that may hold a subscriber
                 if self.recorder is not None and not self.aborting:
                     self.recorder.pause(task.name)
@@ -154,6 +158,14 @@ class Run:
         except BaseException as error:
             if not isinstance(error, SystemExit) or task.number == 0:
                 self.stop(Outcome(End.VIOLATED, f"{task.name} raised {describe_error(error)}"))
+
+    def traced(self, body: Callable[[], object]) -> None:
+        """Call ``body``, which is the subject's, with switch points in its code."""
+        self.tracer.attach()
+        try:
+            body()
+        finally:
+            self.tracer.detach()
 
     def _finish(self, task: Task) -> None:
         task.finished = True
@@ -199,7 +211,7 @@ class Run:
             self._livelock(me)
         if self.recorder is not None:
             self.recorder.visit(me.name, place)
-        if len(self.runnable.numbers) == 1:
+        if len(self.runnable.numbers) == 1 and not self._timers_race():
             return
         me.streak += 1
         if me.streak > FAIR_STREAK:
@@ -231,10 +243,9 @@ class Run:
         me = self.operator(awaited)
         if me is self.outsider:
             raise RuntimeError(f"{awaited.describe()} belongs to an explored schedule that is over")
-        me.awaits, me.queue, me.deadline = awaited, queue, deadline
+        me.awaits, me.queue = awaited, queue
         queue.append(me)
-        if deadline is not None:
-            self._sleepers.append(me)
+        self._timers.start(me, deadline)
         self.runnable.discard(me)
         if self.recorder is not None:
             self.note(me, f"waits for {awaited.describe()}")
@@ -248,9 +259,7 @@ class Run:
     def _resume(self, me: Task) -> bool:
         if me in me.queue:
             me.queue.remove(me)
-        if me.deadline is not None:
-            self._sleepers.remove(me)
-            me.deadline = None
+        self._timers.stop(me)
         me.awaits = None
         woken = not me.timed_out
         me.timed_out = False
@@ -261,10 +270,15 @@ class Run:
             if not self._idle():
                 return None
         first = self.runnable.first()
-        return first if len(self.runnable.numbers) == 1 else self._decide(first, False, "stopped")
+        if len(self.runnable.numbers) == 1 and not self._timers_race():
+            return first
+        return self._decide(first, False, "stopped")
 
     def _decide(self, default: Task, preempts: bool, place: Hashable) -> Task:
-        self.fingerprint = hash((self.fingerprint, self.steps, place, self.runnable.numbers))
+        if self.race_timers:
+            self.racing = self._timers.next_numbers() if self._timers_race() else ()
+        able = self.runnable.numbers, self.racing
+        self.fingerprint = hash((self.fingerprint, self.steps, place, able))
         try:
             number = self.strategy.choose(self, default.number, preempts)
         except LookupError as misfit:
@@ -273,7 +287,15 @@ class Run:
         if number != default.number:
             self.deviations.append((self.decisions, number))
         self.decisions += 1
+        if number in self.racing:
+            self._let_time_pass()
+            self.note(self.current, f"takes until the virtual time {self.now:g}")
         return self.tasks[number]
+
+    def _timers_race(self) -> bool:
+        # Time stands still while the scenario waits for quiescence, and ends with it.
+        possible = self.race_timers and self._timers and not self.settlers
+        return bool(possible) and not self.tasks[0].finished
 
     def _switch(self, me: Task, chosen: Task) -> None:
         self._pass_baton(chosen)
@@ -314,9 +336,7 @@ class Run:
 
     def requeue(self, task: Task, awaited: Awaited, queue: list[Task]) -> None:
         """Make a blocked thread wait for something else, and without a deadline."""
-        if task.deadline is not None:
-            self._sleepers.remove(task)
-            task.deadline = None
+        self._timers.stop(task)
         task.awaits, task.queue = awaited, queue
         queue.append(task)
 
@@ -327,32 +347,21 @@ class Run:
         if self.settlers:
             self.runnable.add(self.settlers[0])
             return True
-        if self._sleepers and not self.tasks[0].finished:
-            self.now = min(task.deadline for task in self._sleepers if task.deadline is not None)
-            for task in self._sleepers:
-                if task.deadline is not None and task.deadline <= self.now:
-                    task.timed_out = True
-                    self.runnable.add(task)
+        if self._timers and not self.tasks[0].finished:
+            self._let_time_pass()
             return True
-        self.stop(self._idle_outcome())
+        self.stop(idle_outcome(self.tasks, timer_pending=bool(self._timers)))
         return False
 
-    def _idle_outcome(self) -> Outcome:
-        waiting = [task for task in self.tasks if not task.finished]
-        stuck = [task for task in waiting if task.awaits is not None and task.awaits.exclusive]
-        if self.tasks[0].finished and (self._sleepers or not stuck):
-            return Outcome(End.FINISHED)
-        return Outcome(
-            End.VIOLATED,
-            f"deadlock: no thread can run, no timer is pending\n{who_is_where(self.tasks)}",
-        )
+    def _let_time_pass(self) -> None:
+        """Go to the next deadline."""
+        self.now = max(self.now, self._timers.next_moment())
+        for task in self._timers.due(self.now):
+            task.timed_out = True
+            self.runnable.add(task)
 
     def _livelock(self, me: Task) -> NoReturn:
-        text = (
-            f"livelock: no end after {self.max_steps} steps (max_steps); virtual time stands still "
-            f"while a thread can run\n{who_is_where(self.tasks)}"
-        )
-        self.stop(Outcome(End.VIOLATED, text))
+        self.stop(livelock(self.tasks, self.max_steps))
         self.die(me)
 
     def stop(self, outcome: Outcome) -> None:

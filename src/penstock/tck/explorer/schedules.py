@@ -1,4 +1,7 @@
-"""Schedules as text, such as ``v1:py3.11:gil:12>2,15>1``: at decision 12 thread 2 goes on, ..."""
+"""Schedules as text, such as ``v1:py3.11:gil:12>2,15>1``: at decision 12 thread 2 goes on, ...
+
+The level is followed by ``+timers`` if a deadline may come while a thread can run.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ _FORMAT = "v1"
 _EXAMPLE = "v1:py3.11:gil:12>2,15>1"
 _DEVIATION = re.compile(r"(\d+)>(\d+)", re.ASCII)
 _NONE = "-"
+_TIMERS = "+timers"
 
 
 @dataclass(frozen=True)
@@ -22,10 +26,12 @@ class Schedule:
 
     level: Level
     deviations: tuple[tuple[int, int], ...]
+    race_timers: bool = False
 
     def __str__(self) -> str:
         steps = ",".join(f"{decision}>{thread}" for decision, thread in self.deviations)
-        return f"{_FORMAT}:{_this_python()}:{self.level.value}:{steps or _NONE}"
+        timers = _TIMERS if self.race_timers else ""
+        return f"{_FORMAT}:{_this_python()}:{self.level.value}{timers}:{steps or _NONE}"
 
     @classmethod
     def parse(cls, text: str) -> Schedule:
@@ -43,10 +49,12 @@ class Schedule:
                 f"schedule {text!r} was recorded on {python!r} and fits only there; "
                 f"this is {_this_python()!r}"
             )
+        race_timers = level.endswith(_TIMERS)
+        level = level.removesuffix(_TIMERS)
         levels = [known.value for known in Level]
         if level not in levels:
             raise ValueError(f"schedule {text!r} has level {level!r}; allowed are {levels}")
-        return cls(Level(level), _parse_deviations(text, steps))
+        return cls(Level(level), _parse_deviations(text, steps), race_timers)
 
 
 def _parse_deviations(text: str, steps: str) -> tuple[tuple[int, int], ...]:

@@ -34,7 +34,7 @@ class Strategy(Protocol):
     """Answers every question of a run: who goes on?"""
 
     def choose(self, run: Run, default: int, preempts: bool) -> int:
-        """Return the number of the next task, one of ``run.runnable.numbers``.
+        """Return the number of the next task, of ``run.runnable.numbers`` or ``run.racing``.
 
         ``preempts`` says that any other answer than ``default`` interrupts a thread that could go
         on. Raises `LookupError` where a prescribed answer does not fit the run.
@@ -58,21 +58,31 @@ class Decisions:
         self._preempts = bytearray()
         self._fingerprints = array("q")
         self._numbers: list[tuple[int, ...]] = []
+        self._racing: dict[int, tuple[int, ...]] = {}
 
     def add(self, run: Run, default: int, preempts: bool) -> None:
         self._defaults.append(default)
         self._preempts.append(preempts)
         self._fingerprints.append(run.fingerprint)
+        if run.racing:
+            self._racing[len(self._numbers)] = run.racing
         self._numbers.append(run.runnable.numbers)
 
     def other_answers(self, deviations: Deviations, preempting: bool) -> Iterator[Plan]:
         """Yield the schedules that go another way once, after ``deviations``."""
-        for offset, numbers in enumerate(self._numbers):
-            if bool(self._preempts[offset]) is preempting:
-                for number in numbers:
-                    if number != self._defaults[offset]:
-                        deviation = self._begin + offset, number
-                        yield Plan((*deviations, deviation), self._fingerprints[offset])
+        for offset in range(len(self._numbers)):
+            for number in self._answers(offset, preempting):
+                deviation = self._begin + offset, number
+                yield Plan((*deviations, deviation), self._fingerprints[offset])
+
+    def _answers(self, offset: int, preempting: bool) -> Iterator[int]:
+        if bool(self._preempts[offset]) is preempting:
+            for number in self._numbers[offset]:
+                if number != self._defaults[offset]:
+                    yield number
+        if preempting:
+            # A deadline that comes early costs as much as a preemption, wherever it is.
+            yield from self._racing.get(offset, ())
 
 
 class Guided:
@@ -92,8 +102,8 @@ class Guided:
         if index == self._last and self._plan.fingerprint not in (None, run.fingerprint):
             raise LookupError(OTHER_WAY)
         answer = self._answers.get(index, default)
-        if answer not in run.runnable.numbers:
-            able = list(run.runnable.numbers)
+        if answer not in run.runnable.numbers and answer not in run.racing:
+            able = [*run.runnable.numbers, *run.racing]
             raise LookupError(f"decision {index} cannot go to thread {answer}: only {able} can run")
         return answer
 
@@ -111,6 +121,8 @@ class RandomWalk:
     def choose(self, run: Run, default: int, preempts: bool) -> int:
         if preempts and self._random.random() >= _PREEMPTION_CHANCE:
             return default
+        if run.racing and self._random.random() < _PREEMPTION_CHANCE:
+            return self._random.choice(run.racing)
         return self._random.choice(run.runnable.numbers)
 
 

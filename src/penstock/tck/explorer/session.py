@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from penstock.tck.explorer.cores import OneCore
 from penstock.tck.explorer.environment import Environment
 from penstock.tck.explorer.options import Options
 from penstock.tck.explorer.patching import Patches
@@ -21,19 +21,19 @@ from penstock.tck.explorer.tracers import tracer_for
 from penstock.tck.explorer.tracing import Level, Tracer
 from penstock.tck.explorer.trail import Recorder
 from penstock.tck.explorer.watchdog import execute
+from penstock.tck.explorer.workers import Workers
 
 __all__ = ["Result", "Scenario", "Session", "open_session"]
 
 Scenario = Callable[[Environment], object]
 
-_COLLECT_EVERY = 64
+_TIDY_EVERY = 64
+"""Schedules after which garbage is collected and an idle core is looked for."""
 _YOUNG = 1
 """The generations of the collector that hold what the runs made, and not the whole process."""
-_EXIT_PATIENCE = 0.2
 
 # Taken before any exploration replaces them.
 _monotonic = time.monotonic
-_sleep = time.sleep
 _one_at_a_time = threading.Lock()
 
 
@@ -50,7 +50,12 @@ class Session:
     """The runs of one scenario."""
 
     def __init__(
-        self, scenario: Scenario, options: Options, patches: Patches, tracer: Tracer
+        self,
+        scenario: Scenario,
+        options: Options,
+        patches: Patches,
+        tracer: Tracer,
+        core: OneCore,
     ) -> None:
         self.deadline = _monotonic() + options.budget
         self.options = options
@@ -58,7 +63,8 @@ class Session:
         self._scenario = scenario
         self._patches = patches
         self._tracer = tracer
-        self._last_run: Run | None = None
+        self._core = core
+        self._workers = Workers(core)
 
     def is_late(self, share: float = 1.0) -> bool:
         """Say whether more than ``share`` of the budget is used up."""
@@ -66,10 +72,13 @@ class Session:
 
     def run(self, strategy: Strategy) -> Result:
         """Run one schedule to its end."""
-        result = self._run(strategy, None, self.deadline)
         self.schedules += 1
-        if self.schedules % _COLLECT_EVERY == 0:
-            gc.collect(_YOUNG)
+        if self.schedules % _TIDY_EVERY:
+            return self._run(strategy, None, self.deadline)
+        self._core.leave()
+        result = self._run(strategy, None, self.deadline)
+        self._core.choose()
+        gc.collect(_YOUNG)
         return result
 
     def warm_up(self, strategy: Strategy) -> Result:
@@ -80,20 +89,19 @@ class Session:
         """Run a known schedule once more and record its trail; the budget may be overdrawn."""
         return self._run(strategy, recorder, max(self.deadline, _monotonic() + 1.0))
 
-    def await_exit(self) -> None:
-        """Give the threads of the last run a moment to leave the interpreter."""
-        idents = {task.ident for task in self._last_run.tasks} if self._last_run else set()
-        limit = _monotonic() + _EXIT_PATIENCE
-        while idents & sys._current_frames().keys() and _monotonic() < limit:
-            _sleep(0.0005)
+    def close(self) -> None:
+        """End the threads that are kept for runs."""
+        self._workers.close()
 
     def _run(self, strategy: Strategy, recorder: Recorder | None, deadline: float) -> Result:
         options = self.options
-        run = self._last_run = Run(
+        run = Run(
             strategy,
             self._tracer,
+            self._workers,
             max_steps=options.max_steps,
             exact=options.level is Level.GIL,
+            race_timers=options.race_timers,
             recorder=recorder,
         )
 
@@ -124,12 +132,13 @@ def open_session(scenario: Scenario, options: Options) -> Iterator[Session]:
             tracer_for(options.level, options.subject) as tracer,
             Patches(options.subject) as patches,
             _no_collection(),
+            OneCore() as core,
         ):
-            session = Session(scenario, options, patches, tracer)
+            session = Session(scenario, options, patches, tracer, core)
             try:
                 yield session
             finally:
-                session.await_exit()
+                session.close()
     finally:
         _one_at_a_time.release()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, Self
 
 from penstock.tck.explorer import clocks
 from penstock.tck.explorer.inlining import entered_from_c
@@ -18,6 +18,7 @@ from penstock.tck.explorer.tracing import (
     is_explorers,
     switch_point,
 )
+from penstock.tck.explorer.untraced import untraced_operations
 
 __all__ = ["SettraceTracer"]
 
@@ -31,6 +32,14 @@ class SettraceTracer(Tracer):
 
     def __init__(self, subject: Subject, level: Level) -> None:
         self._trace = _GilTrace(subject) if level is Level.GIL else _VisibleTrace(subject)
+        self._untraced = untraced_operations()
+
+    def __enter__(self) -> Self:
+        self._untraced.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._untraced.__exit__(*error)
 
     def begin(self) -> None:
         self._trace.begin()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 if TYPE_CHECKING:
     from penstock.tck.explorer.scheduler import Run
+    from penstock.tck.explorer.workers import Worker
 
 __all__ = [
     "QUIESCENCE",
@@ -80,6 +81,7 @@ class Task:
         "finished",
         "group",
         "ident",
+        "interrupted",
         "joiners",
         "launched",
         "name",
@@ -90,6 +92,7 @@ class Task:
         "runnable",
         "streak",
         "timed_out",
+        "worker",
     )
 
     exclusive = False
@@ -102,7 +105,8 @@ class Task:
         self.baton = _locked()
         self.ended = _locked()
         self.ident = 0
-        self.launched = self.finished = self.parked = False
+        self.worker: Worker | None = None
+        self.launched = self.finished = self.parked = self.interrupted = False
         self.runnable = False
         self.awaits: Awaited | None = None
         self.queue: list[Task] = []

@@ -46,7 +46,7 @@ def bound(task: Task, thread: threading.Thread, body: Callable[[], object]) -> N
     vars(thread).update(_ident=identity, _native_id=identity, _explored=task)
     _active[identity] = thread
     try:
-        body()
+        task.run.traced(body)
     finally:
         release(thread)
 

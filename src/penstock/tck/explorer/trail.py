@@ -16,6 +16,7 @@ from penstock.tck.explorer.task import Task
 __all__ = ["Recorder", "describe_error", "locate_thread", "who_is_where"]
 
 _EXPLORER = str(Path(__file__).parent) + os.sep
+_KIT = str(Path(__file__).parent.parent) + os.sep
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib") + os.sep
 _INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("purelib", "platlib"))
 
@@ -151,7 +152,7 @@ def _user_frame(frame: FrameType | None) -> FrameType | None:
 
 def _is_users(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
-    if file.startswith((_EXPLORER, "<")):
+    if file.startswith((_KIT, "<")):
         return False
     return file.startswith(_INSTALLED) or not file.startswith(_STANDARD_LIBRARY)
 

@@ -7,12 +7,11 @@ when a run is over. A thread that cannot be ended is counted as leaked.
 
 from __future__ import annotations
 
-import ctypes
 import time
-from _thread import get_ident
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
+from penstock.tck.explorer.interrupts import interrupt
 from penstock.tck.explorer.scheduler import Run
 from penstock.tck.explorer.task import Abort, End, Outcome, Task, current_task, park
 from penstock.tck.explorer.trail import locate_thread
@@ -25,9 +24,6 @@ still for a while does not make a run look blocked."""
 _BLOCKED_LOOKS = 12
 _BUSY_LOOKS = 100
 _LATE_LOOKS = 4
-_SOME_INSTRUCTIONS = 1000
-
-_set_exception: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
 
 # Taken before any exploration replaces them.
 _monotonic = time.monotonic
@@ -91,7 +87,11 @@ def _end_threads(run: Run) -> list[Task]:
         if task.launched and not _ends(task):
             leaked.append(task)
     # The end of the others may have freed what a thread was blocked in.
-    return [task for task in leaked if task.parked or not task.ended.acquire(timeout=_SLICE)]
+    leaked = [task for task in leaked if task.parked or not task.ended.acquire(timeout=_SLICE)]
+    for task in run.tasks:
+        if task.worker is not None and task not in leaked:
+            run.workers.take_back(task.worker, intact=not task.interrupted)
+    return leaked
 
 
 def _await_holder(run: Run) -> Task:
@@ -109,26 +109,6 @@ def _ends(task: Task) -> bool:
     """Wait for the end of a thread that is being unwound, with growing force."""
     if task.ended.acquire(timeout=_SLICE):
         return not task.parked
-    return any(_interrupt(task, error) for error in _FORCES) and not task.parked
-
-
-def _interrupt(task: Task, error: type[BaseException]) -> bool:
-    """Raise ``error`` in a thread, if it executes Python code; return whether that ended it.
-
-    As long as an exception is on its way to some thread, CPython 3.11 looks for it whenever a
-    traced function is entered, in any thread, and never gets on. So no Python function is called
-    here until the exception is delivered or taken back, and the mark that it leaves behind is
-    wiped out by receiving one.
-    """
-    target, me = ctypes.c_ulong(task.ident), ctypes.c_ulong(get_ident())
-    try:
-        _set_exception(target, ctypes.py_object(error))
-        if task.ended.acquire(timeout=_SLICE):
-            return True
-        _set_exception(target, ctypes.py_object())
-        _set_exception(me, ctypes.py_object(Abort))
-        for _ in range(_SOME_INSTRUCTIONS):
-            pass
-    except Abort:
-        pass
-    return False
+    task.interrupted = True
+    has_ended = partial(task.ended.acquire, timeout=_SLICE)
+    return any(interrupt(task.ident, error, has_ended) for error in _FORCES) and not task.parked

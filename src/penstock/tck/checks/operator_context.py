@@ -1,0 +1,112 @@
+"""Checks for operators that keep the context of who subscribed, which no rule asks of them."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar, copy_context
+from typing import Any, Final
+
+from penstock.api import Subscriber, Subscription
+from penstock.tck.checks.operator_suite import check
+from penstock.tck.claims import NotClaimed
+from penstock.tck.operator_bench import OperatorBench
+from penstock.tck.probe import Probe
+from penstock.tck.upstream import Upstream
+
+FEW: Final = 4
+
+_whose: ContextVar[str | None] = ContextVar("_whose", default=None)
+
+
+@check("4.1", needs="keeps_context")
+def keeps_the_context_of_the_subscriber(bench: OperatorBench) -> None:
+    """Subscribes and requests in a context of its own; all signals and calls come in that one.
+
+    Copy the context where you hand work to another thread, and run the work in the copy.
+    """
+    _Stream(bench).take_all()
+
+
+@check("4.1", needs="keeps_context")
+def calls_its_function_in_the_context_of_the_subscriber(bench: OperatorBench) -> None:
+    """Subscribes and requests in a context of its own; the operator's function runs in that one.
+
+    Copy the context where you hand a function to another thread, and call it in the copy.
+    """
+    watched = bench.claims.watched
+    if watched is None:
+        raise NotClaimed("needs the claim watched")
+    stream = _Stream(bench)
+    stream.take_all(lambda source: watched(source, lambda: stream.look("its function")))
+    bench.require("its function" in stream.seen, "its function was never called")
+
+
+class _Stream:
+    """A stream through the operator whose subscriber has a context of its own."""
+
+    def __init__(self, bench: OperatorBench) -> None:
+        self._bench = bench
+        self.seen: dict[str, None] = {}
+
+    def look(self, what: str) -> None:
+        """This runs now; it must be in the context of the subscriber."""
+        self.seen[what] = None
+        self._bench.require(
+            _whose.get() == "the subscriber", f"{what} ran outside of the context of the subscriber"
+        )
+
+    def take_all(self, apply: Any = None) -> None:
+        """Take a whole stream, in that context."""
+        context = copy_context()
+        context.run(_whose.set, "the subscriber")
+        probe = context.run(self._begin, apply)
+        self._bench.arena.reaches(lambda: probe.ended)
+        self._bench.require(probe.ended, "the stream did not come to its end")
+
+    def _begin(self, apply: Any) -> Probe:
+        bench = self._bench
+        elements = bench.enough(FEW)
+        source = _Source(self, bench.arena, bench.timeline, elements, bench.claims.element)
+        probe = _Probe(self, bench.arena, bench.timeline)
+        bench.below.subscribe(bench.applied(source, apply), probe)
+        for _ in range(len(bench.outcome(elements)) + 1):
+            probe.request(1)
+        return probe
+
+
+class _Source(Upstream):
+    """Looks where it is subscribed to, and where its elements are requested."""
+
+    def __init__(
+        self, stream: _Stream, arena: Any, timeline: Any, elements: int, element: Any
+    ) -> None:
+        def make(number: int) -> Any:
+            stream.look("request above")  # it sends from within
+            return element(number)
+
+        super().__init__(arena, timeline, elements=elements, element=make, ending="on_complete")
+        self._stream = stream
+
+    def subscribe(self, subscriber: Subscriber[Any]) -> None:
+        """Start a stream."""
+        self._stream.look("subscribe above")
+        super().subscribe(subscriber)
+
+
+class _Probe(Probe):
+    """Looks where its signals come."""
+
+    def __init__(self, stream: _Stream, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._stream = stream
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self._stream.look("on_subscribe")
+        super().on_subscribe(subscription)
+
+    def on_next(self, element: Any) -> None:
+        self._stream.look("on_next")
+        super().on_next(element)
+
+    def on_complete(self) -> None:
+        self._stream.look("on_complete")
+        super().on_complete()

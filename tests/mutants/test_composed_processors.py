@@ -1,0 +1,52 @@
+"""Processors composed of sound parts pass: what fails in a composed mutant is its broken part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from penstock.tck.checks.processor import DELEGATED
+from penstock.tck.kinds import KINDS
+from tests.mutants import composed_processors
+from tests.mutants.composed_processors import (
+    ABOVE,
+    BELOW,
+    NOT_ABOVE,
+    NOT_BELOW,
+    with_inlet,
+    with_outlet,
+)
+from tests.mutants.publishers import FailingStream, Numbers, ThreadStream, broken_publishers
+from tests.mutants.publishers_subscribe import Hub
+from tests.mutants.sound_subscribers import InBatches, Manual, OneByOne
+from tests.mutants.subscribers import mutants as subscriber_mutants
+
+
+@pytest.mark.parametrize("publisher", [FailingStream, ThreadStream, Numbers, Hub])
+def test_a_sound_publisher_is_a_sound_lower_side(publisher: type[Any]) -> None:
+    claims = {"multicast": publisher is Hub}
+    report = KINDS["processor"].verify(with_inlet(publisher), claims, checks=BELOW)
+    assert report.failures == ()
+
+
+@pytest.mark.parametrize("subscriber", [OneByOne, InBatches, Manual])
+def test_a_sound_subscriber_is_a_sound_upper_side(subscriber: type[Any]) -> None:
+    claims = {"cancels_upstream": True}
+    report = KINDS["processor"].verify(with_outlet(subscriber), claims, checks=ABOVE)
+    assert report.failures == ()
+
+
+def test_each_check_that_is_lent_looks_at_one_of_the_sides() -> None:
+    assert sorted([*BELOW, *ABOVE]) == sorted(DELEGATED)
+
+
+def test_the_parts_that_are_left_out_are_mutants_by_themselves() -> None:
+    assert broken_publishers().keys() >= NOT_BELOW
+    assert {mutant.name for mutant in subscriber_mutants()} >= NOT_ABOVE
+
+
+def test_a_broken_part_gives_its_name_and_its_rule_to_the_whole() -> None:
+    composed = {mutant.name: mutant.rule for mutant in composed_processors.mutants()}
+    assert composed["SendsOneTooManyBelow"] == "1.1"
+    assert composed["AsksOnceAbove"] == "2.1"
