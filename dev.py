@@ -28,6 +28,7 @@ OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11")
 REQUIREMENT_SETS = {
     "dev": ("--group=dev", "--extra=cli"),
     "java": ("--extra=java", "--constraint=requirements/dev.txt"),
+    "bench": ("--group=bench", "--constraint=requirements/dev.txt"),
 }
 
 TOOLS = {
@@ -70,8 +71,8 @@ def run_checks(environment: Environment, arguments: list[str]) -> int:
 
 
 def run_benchmarks(environment: Environment, arguments: list[str]) -> int:
-    """Measure speed and memory."""
-    environment.prepare()
+    """Measure speed and memory, also those of other libraries."""
+    environment.prepare("bench")
     environment.become("-m", "benchmarks", *arguments)
 
 

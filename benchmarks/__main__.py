@@ -1,4 +1,4 @@
-"""Prints the table of benchmarks."""
+"""Prints the tables of benchmarks, or those that have one of the given words in their name."""
 
 from __future__ import annotations
 
@@ -6,27 +6,73 @@ import platform
 import sys
 import tracemalloc
 
+from benchmarks import chains, crossings, endurance, memory, reference
+from benchmarks.bar import Bench
 from benchmarks.measure import best_of
-from benchmarks.reference import CASES, bytes_per_subscriber
 
 BARS_IN_MICROSECONDS = {"subscribe and one element": 5.0}
 
 
-def main() -> None:
-    """Measure everything, which takes some seconds, and print it."""
+def main(words: list[str]) -> None:
+    """Measure everything, or what one of the words names, and print it."""
     print(f"CPython {platform.python_version()}, CPU time, best of 9 interleaved rounds\n")
-    results = best_of(CASES)
+    benches = [bench for bench in (*chains.BENCHES, *crossings.BENCHES) if named(bench.name, words)]
+    if benches:
+        print_flow(benches)
+    if named("reference", words):
+        print_reference()
+    if named("memory", words):
+        memory.report()
+    if "endurance" in words:  # takes a minute or two
+        endurance.report()
+
+
+def named(name: str, words: list[str]) -> bool:
+    """Whether this was asked for."""
+    return not words or any(word in name for word in words)
+
+
+def print_flow(benches: list[Bench]) -> None:
+    """Ours against the bare loop, and against others."""
+    cases = {}
+    for bench in benches:
+        cases[f"bare {bench.bare!r}"] = bench.bare
+        cases[bench.name] = bench.work
+        cases |= {peer.name: peer.work for peer in bench.peers}
+    results = best_of(cases)
+    print(f"{'':42} {'ns':>8} {'x bare':>7}  {'bar':>5}")
+    for bench in benches:
+        print_bench(bench, results)
+    print()
+
+
+def print_bench(bench: Bench, results: dict[str, float]) -> None:
+    """One line for ours, and one for each peer."""
+    ours, bare = results[bench.name], results[f"bare {bench.bare!r}"]
+    ratio = ours / bare
+    verdict = "" if ratio <= bench.bar else "  MISSED"
+    print(f"{bench.name:42} {ours:8,.0f} {ratio:7.2f}  {bench.bar:5.2f}{verdict}")
+    for peer, bar in bench.peers.items():
+        faster = results[peer.name] / ours
+        verdict = "" if faster >= bar else "  MISSED"
+        line = f"   {peer.name}: ours is {faster:,.1f} times faster, bar {bar:g}"
+        print(f"{line:65}{verdict}")
+
+
+def print_reference() -> None:
+    """The reference implementations."""
+    results = best_of(reference.CASES)
     bare = results["bare loop"]
-    print(f"{'':34} {'ns':>8} {'x bare':>8}   bar")
+    print(f"{'':42} {'ns':>8} {'x bare':>7}  bar")
     for name, spent in results.items():
-        print(f"{name:34} {spent:8,.0f} {spent / bare:8.1f}   {verdict(name, spent)}")
+        print(f"{name:42} {spent:8,.0f} {spent / bare:7.1f}  {verdict_of(name, spent)}")
     tracemalloc.start()
-    size = bytes_per_subscriber(10_000)
+    size = reference.bytes_per_subscriber(10_000)
     tracemalloc.stop()
-    print(f"\n10,000 subscribers of one Broadcast: {size:,.0f} bytes each (bar: 2,048)")
+    print(f"\n10,000 subscribers of one Broadcast: {size:,.0f} bytes each (bar: 2,048)\n")
 
 
-def verdict(name: str, nanoseconds: float) -> str:
+def verdict_of(name: str, nanoseconds: float) -> str:
     """Whether a bar was met, where there is one."""
     bar = BARS_IN_MICROSECONDS.get(name)
     if bar is None:
@@ -36,6 +82,6 @@ def verdict(name: str, nanoseconds: float) -> str:
 
 if __name__ == "__main__":
     try:
-        main()
+        main(sys.argv[1:])
     except KeyboardInterrupt:
         sys.exit("stopped")

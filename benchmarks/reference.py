@@ -5,14 +5,13 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable
 
+from benchmarks.parties import Adder, OneByOneAdder
 from penstock import (
-    UNBOUNDED,
     AsyncSubscriber,
     Broadcast,
     ExecutorPublisher,
     IdentityProcessor,
     IterablePublisher,
-    Subscription,
     ThreadPool,
 )
 
@@ -20,32 +19,6 @@ __all__ = ["CASES", "bytes_per_subscriber"]
 
 ELEMENTS = 100_000
 SUBSCRIBERS = 100
-
-
-class Adder:
-    """A subscriber that sums up, with a first request and one for each element."""
-
-    __slots__ = ("_each", "_first", "_subscription", "total")
-
-    def __init__(self, first: int = UNBOUNDED, each: int = 0) -> None:
-        self._first = first
-        self._each = each
-        self.total = 0
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        self._subscription = subscription
-        subscription.request(self._first)
-
-    def on_next(self, element: int) -> None:
-        self.total += element
-        if self._each:
-            self._subscription.request(self._each)
-
-    def on_error(self, error: Exception) -> None:
-        raise error
-
-    def on_complete(self) -> None:
-        pass
 
 
 class Counter(AsyncSubscriber[int]):
@@ -78,7 +51,7 @@ def unbounded() -> int:
 
 
 def one_by_one() -> int:
-    IterablePublisher(range(ELEMENTS // 10)).subscribe(Adder(1, 1))
+    IterablePublisher(range(ELEMENTS // 10)).subscribe(OneByOneAdder(1))
     return ELEMENTS // 10
 
 

@@ -13,6 +13,9 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # Sphinx adds the folder of this file alone
+from docs.operators import GROUPS, group_page, index_page, shortened
+
 # The modules of the reference, one page each.
 API_MODULES = (
     "penstock.api",
@@ -21,6 +24,7 @@ API_MODULES = (
     "penstock.demand",
     "penstock.reference",
     "penstock.guard",
+    "penstock.flow",
     "penstock.testing",
     "penstock.tck",
 )
@@ -32,6 +36,9 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.doctest", "sphinx
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "Penstock"
+html_show_copyright = False
+html_static_path = ["_static"]
+html_css_files = ["penstock.css"]
 
 myst_heading_anchors = 3
 
@@ -55,7 +62,24 @@ API_PAGE = """# `{module}`
 
 ```{{eval-rst}}
 .. automodule:: {module}
-   :exclude-members: {guests}
+   :exclude-members: {excluded}
+```
+"""
+
+# What operators return, and nobody makes by hand.
+MADE_BY_OPERATORS = ("Connection", "Emitter", "Flow", "GroupedFlow", "SharedFlow")
+
+# The methods of Flow stand in its bases, and operators return classes that nobody has to import.
+FLOW_PAGE = """
+```{eval-rst}
+.. autoclass:: penstock.flow.Flow
+   :inherited-members:
+   :no-show-inheritance:
+
+.. autoclass:: penstock.flow.Emitted
+   :undoc-members:
+
+.. automodule:: penstock.flow.diagnosis.explanation
 ```
 """
 
@@ -63,16 +87,28 @@ API_PAGE = """# `{module}`
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("builder-inited", write_generated_pages)
+    app.connect("autodoc-process-docstring", shorten_operators, priority=400)  # before napoleon
     app.connect("autodoc-process-docstring", set_tables)
+    app.connect("autodoc-process-signature", hide_constructors)
 
 
 def write_generated_pages(_: Sphinx) -> None:
     """Write the pages that the code knows better than any author."""
     GENERATED.mkdir(exist_ok=True)
     write_if_changed(GENERATED / "rules.md", rules_page())
+    write_if_changed(GENERATED / "operators.md", index_page())
+    for group in GROUPS:
+        write_if_changed(GENERATED / f"{group.page}.md", group_page(group))
     for module in API_MODULES:
-        page = API_PAGE.format(module=module, guests=", ".join(guests(module)))
-        write_if_changed(GENERATED / f"{module}.md", page)
+        write_if_changed(GENERATED / f"{module}.md", api_page(module))
+
+
+def api_page(module: str) -> str:
+    """The page of a module."""
+    is_flow = module == "penstock.flow"
+    excluded = [*(["Flow", "Emitted"] if is_flow else []), *guests(module)]
+    page = API_PAGE.format(module=module, excluded=", ".join(excluded))
+    return page + FLOW_PAGE if is_flow else page
 
 
 def guests(module_name: str) -> list[str]:
@@ -97,6 +133,21 @@ def write_if_changed(path: Path, content: str) -> None:
     """Sphinx reads only files again whose time has changed."""
     if not path.exists() or path.read_text(encoding="utf-8") != content:
         path.write_text(content, encoding="utf-8")
+
+
+def shorten_operators(
+    _app: Sphinx, _kind: str, name: str, _of: object, _how: object, lines: list[str]
+) -> None:
+    """The operators have pages of their own."""
+    lines[:] = shortened("\n".join(lines), name.rpartition(".")[2]).split("\n")
+
+
+def hide_constructors(
+    _app: Sphinx, kind: str, name: str, *_: object
+) -> tuple[str, str | None] | None:
+    """A class that users never call has no signature for them."""
+    hidden = kind == "class" and name.rpartition(".")[2] in MADE_BY_OPERATORS
+    return ("", None) if hidden else None
 
 
 def set_tables(

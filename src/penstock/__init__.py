@@ -6,6 +6,7 @@
 ``demand``     demand counter, drain loop, bounded buffers: the only place with locks
 ``reference``  the standard's own examples, conformant and small
 ``guard``      reports every rule that a foreign party breaks
+``flow``       ``Flow``, the fluent publisher with operators
 ``testing``    for users' own tests
 ``tck``        the conformance kit
 ``cli``        the command line
@@ -15,6 +16,7 @@ judge strangers as well as us, so they know nothing of ``reference``.
 """
 
 from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription
+from penstock.flow import Flow, Retry, X
 from penstock.guard import guard
 from penstock.reference import (
     AsyncSubscriber,
@@ -43,16 +45,19 @@ __all__ = [
     "BroadcastState",
     "CallingThread",
     "ExecutorPublisher",
+    "Flow",
     "IdentityProcessor",
     "IterablePublisher",
     "Processor",
     "Publisher",
+    "Retry",
     "RuleViolation",
     "Subscriber",
     "Subscription",
     "SyncSubscriber",
     "ThreadPool",
     "VirtualTime",
+    "X",
     "collect_undelivered",
     "guard",
     "set_undelivered_hook",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dev import ROOT
+from dev import REQUIREMENT_SETS, ROOT
 
 PROJECT = """
 [build-system]
@@ -103,7 +103,8 @@ def checkout(tmp_path: Path) -> Checkout:
     shutil.copy(ROOT / "dev.py", created.root)
     (created.root / "pyproject.toml").write_text(PROJECT)
     (created.root / "requirements").mkdir()
-    (created.root / "requirements" / "dev.txt").write_text("thing==1.0\n")
+    for name in REQUIREMENT_SETS:
+        (created.root / "requirements" / f"{name}.txt").write_text("thing==1.0\n")
     created.write_script("commands/uv", UV)
     created.write_script("tool", TOOL)
     return created

@@ -22,7 +22,7 @@ def test_the_first_run_sets_up_and_the_second_one_reuses_it(checkout: Checkout) 
 
 def test_the_set_up_installs_the_locked_versions_and_then_the_project(checkout: Checkout) -> None:
     checkout.run("test")
-    _, locked, project = (checkout.root / "calls").read_text().splitlines()
+    _, locked, project, *_ = (checkout.root / "calls").read_text().splitlines()
     assert "--require-hashes" in locked
     assert locked.endswith("requirements/dev.txt")
     assert project.endswith(f"--no-deps --no-build-isolation --editable {checkout.root}")

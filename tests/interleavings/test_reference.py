@@ -19,117 +19,13 @@ from penstock import (
     IdentityProcessor,
     IterablePublisher,
 )
-from penstock.api import Subscription
 from penstock.reference import BroadcastState
-from penstock.runtime import Task
 from penstock.tck import Environment, Verdict, explore
+from tests.interleavings.parties import SerialSubscriber, ThreadForEachTask, Upstream
 
 Scenario = Callable[[Environment], None]
 
 SUBJECT = [penstock.demand, penstock.reference]
-
-
-class SerialSubscriber:
-    """Writes down the signals, and notices those that overlap or exceed the demand."""
-
-    def __init__(self, env: Environment) -> None:
-        self._env = env
-        self._switch = env.lock()
-        self._inside = False
-        self._requested = 0
-        self.signals: list[object] = []
-        self.subscription: Subscription | None = None
-
-    @property
-    def elements(self) -> list[object]:
-        return [signal for signal in self.signals if isinstance(signal, int)]
-
-    @property
-    def endings(self) -> list[object]:
-        return [each for each in self.signals if each == "on_complete" or isinstance(each, type)]
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        self.subscription = subscription
-        self._record("on_subscribe")
-
-    def on_next(self, element: int) -> None:
-        self._record(element)
-        if len(self.elements) > self._requested:
-            self._env.fail("1.1", f"{element} came without demand")
-
-    def on_error(self, error: Exception) -> None:
-        self._record(type(error))
-
-    def on_complete(self) -> None:
-        self._record("on_complete")
-
-    def request(self, n: int) -> None:
-        self._requested += n
-        assert self.subscription is not None
-        self.subscription.request(n)
-
-    def cancel(self) -> None:
-        assert self.subscription is not None
-        self.subscription.cancel()
-
-    def _record(self, signal: object) -> None:
-        if self._inside:
-            self._env.fail("1.3", f"{signal} came while another signal was running")
-        if self.endings:
-            self._env.fail("1.7", f"{signal} came after the end")
-        self._inside = True
-        self.signals.append(signal)
-        with self._switch:
-            pass  # another thread may get in between
-        self._inside = False
-
-
-class Upstream:
-    """The subscription of a processor, and whoever sends what was requested of it."""
-
-    def __init__(self, env: Environment) -> None:
-        self._env = env
-        self._switch = env.lock()
-        self._inside = False
-        self.requested = 0
-        self.sent = 0
-        self.cancels = 0
-
-    def request(self, n: int) -> None:
-        self._call()
-        self.requested += n
-
-    def cancel(self) -> None:
-        self._call()
-        self.cancels += 1
-
-    def send_to(self, processor: IdentityProcessor[int] | Broadcast[int]) -> None:
-        """Send all that has been asked for by now."""
-        while self.sent < self.requested and not self.cancels:
-            self.send_one_to(processor)
-
-    def send_one_to(self, processor: IdentityProcessor[int] | Broadcast[int]) -> None:
-        """Send the next element."""
-        self.sent += 1
-        processor.on_next(self.sent - 1)
-
-    def _call(self) -> None:
-        if self._inside:
-            self._env.fail("2.7", "two calls of the subscription overlap")
-        self._inside = True
-        with self._switch:
-            pass
-        self._inside = False
-
-
-class ThreadForEachTask:
-    """An executor with as much concurrency as there can be."""
-
-    def __init__(self, env: Environment) -> None:
-        self._env = env
-
-    def execute(self, task: Task) -> None:
-        self._env.thread(task).start()
 
 
 class Collecting(AsyncSubscriber[int]):

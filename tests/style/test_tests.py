@@ -30,9 +30,15 @@ def test_no_test_can_be_skipped_or_expected_to_fail() -> None:
     around = [
         (path, node.lineno)
         for path, node in nodes()
-        if isinstance(node, ast.Attribute) and node.attr in WAYS_AROUND_A_TEST
+        if isinstance(node, ast.Attribute) and is_way_around(node)
     ]
     assert around == []
+
+
+def is_way_around(node: ast.Attribute) -> bool:
+    """``pytest.skip``, ``pytest.mark.skip`` or ``self.skipTest``, but not ``flow.skip``."""
+    owner = node.value.attr if isinstance(node.value, ast.Attribute) else ast.unparse(node.value)
+    return node.attr in WAYS_AROUND_A_TEST and owner in {"pytest", "mark", "self"}
 
 
 def nodes() -> Iterator[tuple[Path, ast.stmt | ast.expr]]:

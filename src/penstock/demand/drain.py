@@ -61,6 +61,21 @@ class Drain(ABC):
         elif self._find_idle():
             self._hand_over()
 
+    def hold(self) -> bool:
+        """Keep the drain from running, if it does not run now, until ``release`` is called."""
+        return self._find_idle()
+
+    def release(self) -> None:
+        """Let the drain run again, and at once if it was woken meanwhile."""
+        if self._woken_again():
+            self._come_to_rest()
+            self.wake()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it neither runs nor is about to."""
+        return self._progress == IDLE
+
     @abstractmethod
     def _work(self) -> None:
         """Do all that can be done now. Must not raise an ``Exception``."""

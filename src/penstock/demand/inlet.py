@@ -84,6 +84,21 @@ class Inlet:
                 self._ending = ending
 
     @property
+    def subscription(self) -> Subscription | None:
+        """What it asks, as long as that can give anything."""
+        return self._subscription
+
+    @property
+    def asked(self) -> int:
+        """Elements that were asked for since the start."""
+        return self._asked
+
+    @property
+    def admitted(self) -> int:
+        """Elements that came and counted since the start."""
+        return self._admitted
+
+    @property
     def ending(self) -> Exception | None:
         """How the stream ended: an error, ``COMPLETED``, or not yet."""
         return self._ending

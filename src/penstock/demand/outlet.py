@@ -107,18 +107,20 @@ class Outlet(Drain, Generic[T]):
         ``elements`` holds no more than is outstanding. What its iterator raises passes through.
         """
         sent = 0
+        on_next = self._subscriber.on_next
         try:
             for element in elements:
                 if element is None:
                     raise TypeError(cite("2.13", f"element {self.demand.delivered + sent} is None"))
                 sent += 1
                 try:
-                    self._subscriber.on_next(element)
+                    on_next(element)
                 except Exception as error:
                     self._blame("on_next", error)
                 if self._mark is not None:
                     break  # 1.8, 3.12: cancelled, perhaps from within on_next
         finally:
+            del on_next  # 3.13: an error that somebody keeps also keeps this frame
             self.demand.consume(sent)
         return sent
 

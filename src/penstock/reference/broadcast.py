@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher, Subscriber, Subscription
 from penstock.demand import (
     COMPLETED,
     Drain,
     Inlet,
-    Outlet,
     Rejection,
     require_element,
     require_error,
@@ -21,6 +20,7 @@ from penstock.demand import (
     shorten,
 )
 from penstock.reference.kept_elements import KeptElements
+from penstock.reference.member import Member, for_each
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import Executor, NewLock, require_executor
 
@@ -38,13 +38,18 @@ class BroadcastState(Enum):
     SHUT_DOWN = "on_error with a RuntimeError, at once"
 
 
+ENDED: Final = (BroadcastState.COMPLETED, BroadcastState.FAILED)
+"""What the stream above has ended with; what is kept is still to be taken."""
+
+
 class Broadcast(Drain, Generic[T]):
     """Sends each element to all of its subscribers, in the same sequence, within their demand.
 
     An element is kept until the slowest subscriber has it, and no more than ``capacity`` are kept
     or on their way: the slowest subscriber sets the pace. Errors are passed on at once, ahead of
-    elements that are still kept; completion follows the last element without another request. A
-    subscriber that is subscribed already is refused: its stream ends with ``RuntimeError``.
+    elements that are still kept, unless told otherwise; completion follows the last element without
+    another request. A subscriber that is subscribed already is refused: its stream ends with
+    ``RuntimeError``.
 
     ``source``                a publisher to subscribe to when the first subscriber comes; without
                               one, somebody calls ``publisher.subscribe(broadcast)``
@@ -52,6 +57,7 @@ class Broadcast(Drain, Generic[T]):
     ``newcomers``             start with the ``"oldest"`` element that is still kept, or, if others
                               are there already, with the ``"next"`` one that comes
     ``takes_unasked``         keep elements that come without demand, as long as there is room
+    ``errors_overtake``       pass an error on at once; otherwise behind the elements before it
     ``shuts_down_when_idle``  when the last subscriber has cancelled, cancel upstream and refuse
                               all further subscribers; ``keep_alive`` prevents it
     ``executor``              signal the subscribers from there
@@ -67,6 +73,7 @@ class Broadcast(Drain, Generic[T]):
         eager: bool = False,
         newcomers: Literal["oldest", "next"] = "oldest",
         takes_unasked: bool = False,
+        errors_overtake: bool = True,
         shuts_down_when_idle: bool = False,
         executor: Executor | None = None,
         new_lock: NewLock = threading.RLock,
@@ -81,6 +88,7 @@ class Broadcast(Drain, Generic[T]):
         self._eager = eager
         self._from_oldest = newcomers == "oldest"
         self._takes_unasked = takes_unasked
+        self._errors_overtake = errors_overtake
         self._shuts_down_when_idle = shuts_down_when_idle
         self._member_executor = None if executor is None else require_executor(executor)
         self._new_lock = new_lock
@@ -171,23 +179,32 @@ class Broadcast(Drain, Generic[T]):
         with self._lock:
             return self._kept.read(member.position, member.demand.outstanding)
 
-    def has_taken(self, member: Member[T], elements: int) -> bool:
-        """``member`` has got so many elements; whether nothing will follow them."""
+    def has_taken(self, member: Member[T], elements: int) -> Exception | None:
+        """``member`` has got so many elements; how the stream ended if nothing will follow them."""
         with self._lock:
-            before = self._kept.oldest, self._furthest, self._wanted_until
-            position = member.position + elements
-            self._kept.move(member.position, position)
-            member.position = position
-            self._furthest = max(self._furthest, position)
-            self._wanted_until = max(self._wanted_until, member.wanted_until)
-            if before != (self._kept.oldest, self._furthest, self._wanted_until):
+            oldest, position = self._kept.oldest, member.position + elements
+            if elements:
+                self._kept.move(member.position, position)
+                member.position = position
+            wanted_until = member.wanted_until
+            if (
+                position > self._furthest
+                or wanted_until > self._wanted_until
+                or self._kept.oldest != oldest
+            ):
+                self._furthest = max(self._furthest, position)
+                self._wanted_until = max(self._wanted_until, wanted_until)
                 self._thirsty = True
-            return position == self._kept.end and self._state is BroadcastState.COMPLETED
+            over = self._state in ENDED and position == self._kept.end
+            return self._ending if over else None
 
     def ask_if_thirsty(self) -> None:
         """A member has made room or has new demand: ask upstream."""
         if self._thirsty:
             self.wake()
+
+    def disturb(self) -> None:
+        """A member is about to leave, or to be told something else than elements."""
 
     def leave(self, member: Member[T], subscriber_id: int) -> None:
         """``member`` takes no more elements."""
@@ -242,7 +259,9 @@ class Broadcast(Drain, Generic[T]):
     def _join(self, subscriber: Subscriber[T]) -> Member[T]:
         # The first one gets all that was kept for it, or it would stay there for ever.
         from_oldest = self._from_oldest or not self._members
-        position = self._kept.oldest if from_oldest else self._kept.end
+        return self._join_at(subscriber, self._kept.oldest if from_oldest else self._kept.end)
+
+    def _join_at(self, subscriber: Subscriber[T], position: int) -> Member[T]:
         self._kept.join(position)
         member = Member(subscriber, self, position, self._member_executor, self._new_lock)
         self._members[member] = None
@@ -277,7 +296,7 @@ class Broadcast(Drain, Generic[T]):
             self._ending = ending
             members = list(self._members)
             self._forget_if_over()
-        if completed:
+        if completed or not self._errors_overtake:
             for_each(members, Member.wake)
         else:
             for_each(members, lambda member: member.fail_soon(ending))  # 4.2: not behind the kept
@@ -296,50 +315,3 @@ class Broadcast(Drain, Generic[T]):
         over = self._state in (BroadcastState.FAILED, BroadcastState.SHUT_DOWN)
         if over and not self._members:
             self._kept = KeptElements()
-
-
-class Member(Outlet[T]):
-    """One subscriber of a broadcast."""
-
-    __slots__ = ("_hub", "_joined_at", "_subscriber_id", "position")
-
-    def __init__(
-        self,
-        subscriber: Subscriber[T],
-        hub: Broadcast[T],
-        position: int,
-        executor: Executor | None,
-        new_lock: NewLock,
-    ) -> None:
-        super().__init__(subscriber, executor, new_lock)
-        self._hub = hub
-        self._joined_at = position
-        self._subscriber_id = id(subscriber)
-        self.position = position
-
-    @property
-    def wanted_until(self) -> int:
-        """The position behind the last element that was requested."""
-        return self._joined_at + self.demand.requested
-
-    def _serve(self) -> None:
-        sent = self._emit(self._hub.read(self))
-        if self._hub.has_taken(self, sent):
-            self._complete()
-        elif self._wanted:
-            self._hub.ask_if_thirsty()
-
-    def _release(self) -> None:
-        self._hub.leave(self, self._subscriber_id)
-
-
-def for_each(members: list[Member[T]], call: Callable[[Member[T]], object]) -> None:
-    """Call for all members, even if a ``KeyboardInterrupt`` comes out of one of them."""
-    interrupt: BaseException | None = None
-    for member in members:
-        try:
-            call(member)
-        except BaseException as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt

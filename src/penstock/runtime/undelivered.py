@@ -12,17 +12,22 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 __all__ = [
     "Undelivered",
     "collect_undelivered",
     "report_undelivered",
     "set_undelivered_hook",
+    "stream_title",
 ]
 
 logger = logging.getLogger("penstock")
+
+stream_title: Final[ContextVar[str]] = ContextVar("the name of the stream", default="")
+"""What the user calls the stream that runs here; errors with nowhere to go say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,8 @@ def collect_undelivered() -> Iterator[list[Undelivered]]:
 
 def report_undelivered(error: BaseException, what: str) -> None:
     """Hand an error to the hook. Never raises an ``Exception``."""
-    undelivered = Undelivered(error, what)
+    title = stream_title.get()
+    undelivered = Undelivered(error, f"{what}, in the flow {title}" if title else what)
     try:
         _hook(undelivered)
     except Exception as failure:

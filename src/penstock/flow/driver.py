@@ -1,0 +1,175 @@
+"""A subscriber's way through a flow: pulls the last stage as far as demand goes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from operator import length_hint
+from threading import get_ident
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import ref
+
+from penstock.api import UNBOUNDED, Subscriber
+from penstock.demand import Outlet, illegal_request
+from penstock.flow.elements import SATISFIED, Elements, Host, Receiver, close
+from penstock.flow.event_loop import remember_running_loop
+from penstock.flow.site import with_note
+from penstock.flow.weaving import Sink
+from penstock.runtime import NewLock
+from penstock.runtime.undelivered import stream_title
+
+if TYPE_CHECKING:
+    from penstock.flow.plan import Plan
+
+__all__ = ["Driver"]
+
+T = TypeVar("T")
+
+
+class Driver(Outlet[T]):
+    """The subscription of one subscriber to a flow, and the host of its stages.
+
+    All stages run within its drain, one pull at a time. Demand is a plain number that only the
+    thread of the drain touches: a request from within a signal adds to it, one from elsewhere goes
+    into a mailbox.
+    """
+
+    __slots__ = (
+        "__weakref__", "_mailbox", "_own_context", "_resting_at",
+        "delivered", "discards", "ended", "over", "part_of", "plan", "prepared", "requested",
+        "rests_since", "sized", "source", "thread",
+    )  # fmt: skip
+
+    def __init__(
+        self, plan: Plan, subscriber: Subscriber[T], new_lock: NewLock = threading.RLock
+    ) -> None:
+        super().__init__(subscriber, plan.origin.executor, new_lock)
+        self.plan = plan
+        # Not by `or`: a context without variables is false.
+        self._own_context: Context = copy_context() if self._context is None else self._context
+        remember_running_loop(self._own_context)
+        if plan.title:
+            self._own_context.run(stream_title.set, plan.title)
+        plan.runs.add(ref(self, plan.runs.discard))
+        self.source: Elements | None = None
+        self._mailbox = 0
+        self.thread = 0
+        self._resting_at = -1
+        self.rests_since = 0.0
+        self.requested = 0
+        self.delivered = 0
+        self.over = False
+        self.part_of: Host | None = None
+        self.ended: set[object] = set()
+        self.discards: list[Callable[[Any], object]] = []
+        self.sized: object = None
+        self.prepared = plan.origin.prepare(self)
+
+    def request(self, n: int) -> None:
+        """Ask for ``n`` more elements."""
+        if self.thread == get_ident() and type(n) is int and n > 0:
+            self.requested += n  # 3.3: the loop below us on the stack sees it
+            return
+        if self.over:
+            return  # 3.6
+        error = illegal_request(n)
+        if error is not None:
+            self.fail_soon(error)  # 3.9
+            return
+        with self._progress_lock:
+            self._mailbox += n
+        self.wake()
+
+    def take_part_in(self, run: Host) -> None:
+        """The subscriber is a part of ``run``, whose discards are those of this one, too."""
+        self.discards = run.discards
+        self.part_of = run
+
+    def _leave(self, mark: Exception) -> bool:
+        left = super()._leave(mark)
+        self.over = True  # after the mark, which says how it ended
+        return left
+
+    def _work(self) -> None:
+        self.thread = get_ident()
+        try:
+            if self._executor is None:
+                self._own_context.run(super()._work)
+            else:
+                super()._work()
+        finally:
+            self.thread = 0
+
+    def _serve(self) -> None:
+        try:
+            if self.source is None:
+                self._read_mailbox()
+                self.source = self.plan.deliver(self, self._subscriber, self._sink())
+            self._go_on(self.source)
+        except Exception as error:
+            self._fail(with_note(error))
+
+    def _sink(self) -> Sink:
+        if isinstance(self._subscriber, Receiver):
+            return Sink.HAND_OVER
+        return Sink.DELIVER_ALL if self.requested >= UNBOUNDED else Sink.DELIVER
+
+    def _go_on(self, delivery: Elements) -> None:
+        while True:
+            self._read_mailbox()
+            wanted = self.wanted
+            # 1.5: the end needs no demand. Nothing is asked of anybody while looking for it.
+            if not wanted and not self.ended and not self._knows_its_end():
+                self._rest()
+                return
+            requested = self.requested
+            pause = next(delivery, None)
+            if pause is None:
+                self._complete()
+                return
+            if pause is SATISFIED and wanted:
+                self.delivered = self.requested
+            elif self.requested == requested:
+                self._rest()
+                return  # whoever has something will wake us
+
+    def _rest(self) -> None:
+        """Remember since when, for ``explain``; a wake-up that led to nothing does not count."""
+        place = 2 * self.delivered + (self.requested > self.delivered)
+        if place != self._resting_at or self.requested >= UNBOUNDED:  # which is not counted
+            self._resting_at = place
+            self.rests_since = monotonic()
+
+    def _read_mailbox(self) -> None:
+        """Take over what was requested from outside the drain."""
+        if self._mailbox:
+            with self._progress_lock:
+                n, self._mailbox = self._mailbox, 0
+            self.requested += n
+
+    def _knows_its_end(self) -> bool:
+        return self.sized is not None and length_hint(self.sized, 1) == 0
+
+    @property
+    def wanted(self) -> int:
+        """Elements that were requested and not yet delivered."""
+        return min(self.requested - self.delivered, UNBOUNDED)  # 3.17
+
+    @property
+    def asked(self) -> int:
+        """All that was ever requested, also what the drain has not seen yet."""
+        return self.requested + self._mailbox
+
+    def blame(self, error: Exception) -> None:
+        """The subscriber raised ``error`` in ``on_next``."""
+        self._blame("on_next", error)
+
+    def _release(self) -> None:
+        delivery, self.source = self.source, None
+        self.over = True
+        self.sized = self.part_of = None
+        self.ended.clear()
+        close(delivery)
+        close(self.prepared)

@@ -1,0 +1,116 @@
+"""What every flow is: an origin, the stages behind it, and how to run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from penstock.api import UNBOUNDED, Publisher, Subscriber
+from penstock.demand import require_subscriber
+from penstock.flow.driver import Driver
+from penstock.flow.elements import Elements, Host
+from penstock.flow.intake import PREFETCH, Intake, subscribe
+from penstock.flow.plan import AnyStage, Plan
+from penstock.flow.stage import Origin
+
+if TYPE_CHECKING:
+    from penstock.flow.flow import Flow
+
+__all__ = ["Fluent", "opened"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Fluent(Generic[T_co]):
+    """A cold publisher, assembled as data: nothing happens before somebody subscribes.
+
+    Each operator makes a new flow that refers to the one it was called on, so flows can be shared
+    and extended in several ways. The first subscription plans it; the plan is kept.
+    """
+
+    __slots__ = ("__weakref__", "_origin", "_plan", "_previous", "_stage")
+
+    flow: ClassVar[type[Flow[Any]]]
+
+    def __init__(
+        self,
+        origin: Origin,
+        previous: Fluent[Any] | None = None,
+        stage: AnyStage | None = None,
+    ) -> None:
+        self._origin = origin
+        self._previous = previous
+        self._stage = stage
+        self._plan: Plan | None = None
+
+    def subscribe(self, subscriber: Subscriber[T_co]) -> None:
+        """Start a run of this flow for ``subscriber``.
+
+        Emits when: the last operator does.
+        Backpressures when: ``subscriber`` has requested nothing more.
+        Completes when: the last operator does.
+        Cancels when: ``subscriber`` cancels its subscription, or raises.
+
+        Demand: that of ``subscriber``, exactly.
+
+        Errors: ``TypeError`` at once if ``subscriber`` is none. All others are signalled.
+
+        Example:
+            >>> from penstock.testing import ManualSubscriber
+            >>> subscriber = ManualSubscriber()
+            >>> Flow.range(100).subscribe(subscriber)
+            >>> subscriber.request(2)
+            >>> subscriber.elements
+            [0, 1]
+        """
+        require_subscriber(subscriber)  # 1.9
+        plan = self.plan
+        driver = Driver(plan, subscriber)
+        del subscriber  # 3.13: an error that somebody keeps also keeps this frame
+        plan.origin.start(driver)
+        driver.wake()
+
+    @property
+    def plan(self) -> Plan:
+        """How this flow runs."""
+        if self._plan is None:
+            stages = [flow._stage for flow in self._lineage() if flow._stage is not None]
+            self._plan = Plan(self._origin, stages[::-1])
+        return self._plan
+
+    def _lineage(self) -> Iterator[Fluent[Any]]:
+        """This flow, the one that it extends, and so on."""
+        flow: Fluent[Any] | None = self
+        while flow is not None:
+            yield flow
+            flow = flow._previous
+
+    def _then(self, stage: AnyStage) -> Flow[Any]:
+        """This flow with one more stage."""
+        return Fluent.flow(self._origin, self, stage)
+
+    @staticmethod
+    def _from(origin: Origin) -> Flow[Any]:
+        """A flow that starts with ``origin``."""
+        return Fluent.flow(origin)
+
+
+def opened(
+    publisher: Publisher[Any],
+    host: Host,
+    each: int = 1,
+    prefetch: int = PREFETCH,
+    most: int = UNBOUNDED,
+) -> Elements:
+    """The elements of any publisher, for the stages of ``host``.
+
+    A flow runs within the host, unless it has an executor of its own; any other publisher is
+    subscribed to, holds at most ``prefetch`` elements, and is asked for ``most`` in all.
+    """
+    if isinstance(publisher, Fluent):
+        plan = publisher.plan
+        if plan.origin.executor is None:
+            return plan.open(host, each)
+    intake = Intake(host, each, prefetch, most)
+    subscribe(intake, publisher)
+    return intake.elements()

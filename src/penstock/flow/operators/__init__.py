@@ -1,0 +1,1 @@
+"""How the operators work: one file for each idea."""

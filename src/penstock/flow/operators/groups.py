@@ -1,0 +1,88 @@
+"""Elements by their keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable
+from typing import TYPE_CHECKING, Any
+
+from penstock.demand import shorten
+from penstock.flow.elements import Host
+from penstock.flow.fluent import Fluent
+from penstock.flow.operators.branches import Branch, FromBranch, Router, Splitting
+
+if TYPE_CHECKING:
+    from penstock.flow.grouped_flow import GroupedFlow
+
+__all__ = ["GroupBy"]
+
+
+class GroupBy(Splitting):
+    """A flow for each key."""
+
+    def __init__(
+        self,
+        upstream: Fluent[Any],
+        key: Callable[[Any], Hashable],
+        most: int,
+        prefetch: int,
+        kind: type[GroupedFlow[Any, Any]],
+    ) -> None:
+        super().__init__("group_by", upstream, prefetch)
+        self.key = key
+        self.most = most
+        self._kind = kind
+
+    def router(self, host: Host) -> Router:
+        """Look up each element's key."""
+        return Grouping(self, host)
+
+    def flow_of(self, branch: Branch) -> GroupedFlow[Any, Any]:
+        """A group, which knows its key."""
+        return self._kind(FromBranch(self, branch), branch.key)
+
+
+class Grouping(Router):
+    """Puts an element into the branch of its key."""
+
+    def __init__(self, part: GroupBy, host: Host) -> None:
+        super().__init__(part, host)
+        self._key_of = part.key
+        self._most = part.most
+        self._groups: dict[Hashable, Branch] = {}
+
+    def _open_branches(self) -> Collection[Branch]:
+        return self._groups.values()
+
+    def _forget(self, branch: Branch) -> None:
+        if self._groups.get(branch.key) is branch:
+            del self._groups[branch.key]
+
+    def _end(self) -> None:
+        self._groups.clear()
+
+    def _route(self, element: Any) -> None:
+        try:
+            key = self._key_of(element)
+            group = self._groups.get(key)
+            if group is None:
+                self._require_room_for(key)
+        except Exception:
+            self._lose(element)
+            raise
+        if group is not None:
+            group.put(element)
+        elif self._trunk_left:
+            self._lose(element)  # nobody would read the group that it opens
+        else:
+            group = self._groups[key] = Branch(self, key)
+            group.put(element)
+            self.trunk.put(group)
+
+    def _require_room_for(self, key: Hashable) -> None:
+        if len(self._groups) >= self._most:
+            raise RuntimeError(
+                f"group_by: {self._most} groups are open, which is max_groups, and the key "
+                f"{shorten(key)} has none. Raise max_groups, and the concurrency of a flat_map "
+                "behind it; or use a key with fewer values; or let groups end, for example by "
+                "take or timeout: a key that comes again opens a new group"
+            )

@@ -1,0 +1,88 @@
+"""Several publishers at a time, or one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from penstock.api import Publisher
+from penstock.flow.elements import Elements, Host, started
+from penstock.flow.fluent import Fluent
+from penstock.flow.operators.inputs import Input, may_wait, open_input
+from penstock.flow.operators.merging import Merging
+from penstock.flow.stage import Origin
+from penstock.flow.weaving import Segment
+
+__all__ = ["Merge", "one_after_the_other"]
+
+
+class Merge(Origin):
+    """Portions of given publishers; with a ``concurrency`` of 1 they follow each other."""
+
+    checked = True
+
+    def __init__(
+        self,
+        name: str,
+        publishers: tuple[Publisher[Any], ...],
+        concurrency: int,
+        *,
+        delay_errors: bool = False,
+    ) -> None:
+        super().__init__(name)
+        self.publishers = publishers
+        self.waits = any(map(may_wait, publishers))
+        self._concurrency = concurrency
+        self._delay_errors = delay_errors
+
+    def open(self, host: Host, each: int) -> Elements:
+        """Subscribe to the first ones at once."""
+        return started(self._portions(host, each))
+
+    def _portions(self, host: Host, each: int) -> Elements:
+        errors: list[Exception] | None = [] if self._delay_errors else None
+        publishers = iter(self.publishers)
+        merging = Merging(
+            Input(publishers, host, sized=publishers, waits=False),
+            lambda publisher: open_input(publisher, host, each),
+            host,
+            concurrency=self._concurrency,
+            waits=self.waits,
+            errors=errors,
+        )
+        host.sized = merging
+        try:
+            merging.open_first()
+            yield None
+            yield from merging.portions()
+        finally:
+            merging.close()
+        if errors:
+            error, errors = self._summary(errors), None  # no cycle of an error and its frame
+            raise error
+
+    def _summary(self, errors: list[Exception]) -> Exception:
+        if len(errors) == 1:
+            return errors[0]
+        return ExceptionGroup(f"{self.name}: {len(errors)} inputs failed", errors)
+
+
+def one_after_the_other(publishers: Iterable[Publisher[Any]]) -> Iterator[Publisher[Any]]:
+    """The publishers, with those of another ``concat`` in its place: a long chain is not deep."""
+    for publisher in publishers:
+        concat = mere_concat(publisher)
+        if concat is None:
+            yield publisher
+        else:
+            yield from concat.publishers
+
+
+def mere_concat(publisher: Publisher[Any]) -> Merge | None:
+    """The origin of a ``concat`` that no operator follows, if ``publisher`` is one."""
+    if not isinstance(publisher, Fluent):
+        return None
+    origin, parts = publisher.plan.origin, publisher.plan.segments
+    if not isinstance(origin, Merge) or origin.name != "concat" or len(parts) > 1:
+        return None
+    is_bare = isinstance(parts[0], Segment) and len(parts[0].stages) == 1
+    return origin if is_bare else None

@@ -1,0 +1,94 @@
+"""Stages that look at what goes by, and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+from penstock.flow.elements import Elements, Host, close, started
+from penstock.flow.operators.each import Applied
+from penstock.flow.operators.recovery import caught
+from penstock.flow.stage import Stage, Woven
+from penstock.flow.weaving import Loop
+from penstock.runtime import report_undelivered
+
+__all__ = ["DoFinally", "DoOnDiscard", "DoOnError", "DoOnNext", "RunEnd"]
+
+RunEnd: TypeAlias = Literal["completed", "failed", "cancelled"]
+"""How a run ended."""
+
+
+class DoOnNext(Applied):
+    """The function is called, and ``x`` goes on as it is."""
+
+    def weave(self, loop: Loop, *values: str) -> None:
+        """One call."""
+        loop.line(self.result(*values))
+
+
+class DoOnError(Stage):
+    """The function is told of an error, which goes on."""
+
+    def __init__(self, function: Callable[[Exception], object]) -> None:
+        super().__init__("do_on_error")
+        self._function = function
+
+    def run(self, elements: Elements, host: Host) -> Elements:
+        """Let elements pass."""
+        try:
+            yield from elements
+        except Exception as error:
+            self._function(caught(error))
+            raise
+
+
+class DoFinally(Stage):
+    """The function is told how the run ended."""
+
+    def __init__(self, function: Callable[[RunEnd], object]) -> None:
+        super().__init__("do_finally")
+        self._function = function
+
+    def apply(self, elements: Elements, host: Host) -> Elements:
+        """Begin at once: a run also ends if nothing was ever asked of it."""
+        return started(self.run(elements, host))
+
+    def run(self, elements: Elements, host: Host) -> Elements:
+        """Let elements pass; what stands in front is closed before the function is told."""
+        end: RunEnd = "cancelled"
+        try:
+            try:
+                yield None
+                yield from elements
+                if not host.over:  # else it ended because nobody wants anything any more
+                    end = "completed"
+            finally:
+                close(elements)
+        except Exception as error:
+            caught(error)
+            end = "failed"
+            raise
+        finally:
+            self._function(end)
+
+
+class DoOnDiscard(Woven):
+    """The function is told of elements that will not be delivered."""
+
+    def __init__(self, function: Callable[[Any], object], only: type | tuple[type, ...]) -> None:
+        super().__init__("do_on_discard", values=(self.tell,))
+        self._function = function
+        self._only = only
+
+    def weave(self, loop: Loop, *values: str) -> None:
+        """Nothing happens to elements that go by."""
+        (tell,) = values
+        loop.local("told", f"host.discards.append({tell})")
+
+    def tell(self, element: Any) -> None:
+        """Tell the function of an element; others that are discarded do not suffer from it."""
+        if isinstance(element, self._only):
+            try:
+                self._function(element)
+            except Exception as error:
+                report_undelivered(caught(error), "the function of do_on_discard raised")

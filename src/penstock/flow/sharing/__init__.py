@@ -1,0 +1,1 @@
+"""One run of a flow for several subscribers."""

@@ -1,0 +1,49 @@
+"""How long a shared run goes on without a subscriber."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+
+from penstock.flow.arguments import require_clock, require_seconds
+from penstock.flow.sources.clock import system_clock
+from penstock.runtime import Clock, Timer
+
+__all__ = ["Grace", "require_grace"]
+
+
+class Grace:
+    """Calls ``stop`` some time after the last subscriber has left, unless another one comes."""
+
+    def __init__(self, seconds: float, clock: Clock) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._timer: Timer | None = None
+
+    def begin(self, stop: Callable[[], object]) -> None:
+        """The last subscriber has left."""
+        self.end()
+        if self._seconds:
+            self._timer = self._clock.call_later(self._seconds, partial(self._over, stop))
+        else:
+            stop()
+
+    def end(self) -> None:
+        """A subscriber has come, or the run is over."""
+        timer, self._timer = self._timer, None
+        if timer is not None:
+            timer.cancel()
+
+    def _over(self, stop: Callable[[], object]) -> None:
+        self._timer = None
+        stop()
+
+
+def require_grace(
+    operator: str, grace: float | timedelta, clock: Clock | None
+) -> Callable[[], Grace]:
+    """What makes a grace of so many seconds for each run."""
+    seconds = require_seconds(operator, "grace", grace, or_zero=True)
+    time = require_clock(operator, clock) or system_clock()
+    return lambda: Grace(seconds, time)

@@ -1,0 +1,270 @@
+"""One run of a flow for several subscribers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import Context, copy_context
+from operator import length_hint
+from typing import Any, Final, TypeVar
+
+from penstock.api import UNBOUNDED, Publisher, Subscriber
+from penstock.demand import COMPLETED, require_element
+from penstock.flow.elements import PENDING, Elements, close_quietly, discard
+from penstock.flow.fluent import opened
+from penstock.flow.intake import PREFETCH
+from penstock.flow.operators.recovery import caught
+from penstock.flow.sharing.grace import Grace
+from penstock.flow.sharing.history import History
+from penstock.flow.sharing.rows import Rows
+from penstock.reference import Broadcast, BroadcastState
+from penstock.reference.member import Member, for_each
+
+__all__ = ["Hub"]
+
+T = TypeVar("T")
+
+NO_ROWS: Final[Rows[Any]] = Rows()
+
+
+class Hub(Broadcast[T]):
+    """A broadcast that pulls a flow, as its host, and may begin with what was before.
+
+    While all subscribers are level, elements go to all of them in one loop, row by row. ``history``
+    says which elements a newcomer gets besides those to come. ``limit`` is for a hub that must not
+    forget any: it ends with that error. ``grace`` stops a hub that has lost its last subscriber.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: Publisher[T],
+        history: History,
+        *,
+        limit: Exception | None = None,
+        grace: Grace | None = None,
+    ) -> None:
+        super().__init__(PREFETCH + history.capacity, newcomers="next", errors_overtake=False)
+        self._name = name
+        self._upstream: Publisher[T] | None = source
+        self._elements: Elements | None = None
+        self._run_context: Context | None = None
+        self._history = history
+        self._limit = limit
+        self._grace = grace
+        self._kept.join(history.start)
+        # While rows are sent nothing is kept or read, and whoever comes waits for the last one.
+        self._rows: Rows[T] = NO_ROWS
+        self._newcomers: list[Member[T]] = []
+        # What makes it a host.
+        self.over = False
+        self.ended: set[object] = set()
+        self.discards: list[Callable[[Any], object]] = []
+        self.prepared: Any = None
+        self.sized: object = None
+
+    # What decides about the run.
+
+    def connect(self) -> None:
+        """Start the run, unless it was started."""
+        with self._lock:
+            upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            self._run_context = copy_context()
+            self._elements = opened(upstream, self)
+            self.wake()
+
+    def shut_down(self, reason: str) -> None:
+        """End the run; whoever is subscribed, or will be, gets a ``RuntimeError``."""
+        self._shut_down(reason, if_busy=True)
+
+    @property
+    def subscribers(self) -> int:
+        """How many there are."""
+        return len(self._members)
+
+    @property
+    def source(self) -> Elements | None:
+        """What it pulls."""
+        return self._elements
+
+    @property
+    def wanted(self) -> int:
+        """How many elements the run may give now."""
+        sent = self._rows.sent
+        room = self._kept.oldest + sent + self._inlet.capacity
+        return max(min(self._wanted_until, room) - self._kept.end - sent, 0)
+
+    # How it differs from a broadcast.
+
+    def leave(self, member: Member[T], subscriber_id: int) -> None:
+        """``member`` takes no more elements."""
+        super().leave(member, subscriber_id)
+        if self._grace is not None and self._is_active and not self._members:
+            self._grace.begin(self._stop)
+
+    def disturb(self) -> None:
+        """Somebody comes, or is about to leave, or to be told something else than elements."""
+        self._rows.disturbed = True
+
+    def _stop(self) -> None:
+        self._shut_down("the run stopped with its last subscriber", if_busy=False)
+
+    def _shut_down(self, reason: str, *, if_busy: bool) -> None:
+        ending = RuntimeError(f"{self._name}: {reason}")
+        with self._lock:
+            busy = bool(self._members) or self._kept_alive > 0
+            if not self._is_active or (busy and not if_busy):
+                return
+            self._state = BroadcastState.SHUT_DOWN
+            self._ending = ending
+            self._upstream = None
+            members = list(self._members)
+        self.over = True
+        for_each(members, lambda member: member.fail_soon(ending))
+        self.wake()
+
+    def _work(self) -> None:
+        if self._run_context is None:
+            self._go_round()
+        else:
+            self._run_context.run(self._go_round)
+
+    def _go_round(self) -> None:
+        self._thirsty = False
+        elements = self._elements
+        try:
+            while elements is not None and self._is_active and self._go_on(elements):
+                pass
+        except Exception as error:
+            self._conclude(caught(error))
+        if not self._is_active:
+            self._elements = None
+            close_quietly(elements)
+            if self._grace is not None:
+                self._grace.end()
+        self._pass_on()
+
+    def _go_on(self, elements: Elements) -> bool:
+        """Take elements and pass them on; no if that has to wait."""
+        if self.wanted:
+            level = self._hold_members() if self._room_for_all else []
+            if level:
+                return self._send_rows(elements, level)
+        elif not self.ended and not self._knows_its_end():
+            return False
+        for element in elements:
+            if element is PENDING:
+                return False
+            self._keep(element)
+            self._pass_on()
+            return True
+        self._conclude(COMPLETED)
+        return False
+
+    def _knows_its_end(self) -> bool:
+        return self.sized is not None and length_hint(self.sized, 1) == 0
+
+    def _hold_members(self) -> list[Member[T]]:
+        """All members, if each of them can take the next element; none of them runs meanwhile."""
+        with self._lock:
+            members = list(self._members)
+            self._rows = Rows()
+        held: list[Member[T]] = []
+        for member in members:
+            # A newcomer is not held: it is told of its subscription by the thread that subscribes.
+            if member.can_take_from(self._kept.end) and member.hold():
+                held.append(member)
+                if member.can_take_from(self._kept.end):
+                    continue
+            self._settle([], [])
+            for_each(held, Member.release)
+            return []
+        return held
+
+    def _send_rows(self, elements: Elements, members: list[Member[T]]) -> bool:
+        """Send elements to all members at a time; no if the run has to wait."""
+        rows = self._rows
+        passed: list[T] = []
+        most = min(member.demand.outstanding for member in members)
+        if self._history.capacity:
+            most = min(most, PREFETCH, self._room_for_all)
+        keep = passed.append if self._history.capacity else None
+        try:
+            stop = rows.send(elements, members, most, keep)
+        finally:
+            self._settle(members, passed)
+            for_each(members, Member.release)
+        for element in rows.late:
+            self._keep(element)
+        if stop is COMPLETED:
+            self._conclude(COMPLETED)
+        return stop is not PENDING
+
+    def _settle(self, members: list[Member[T]], passed: list[T]) -> None:
+        """No more rows are sent: note where everybody stands."""
+        with self._lock:
+            sent = self._rows.sent
+            self._rows = NO_ROWS
+            end = self._kept.end + sent
+            for element in passed:
+                self._kept.append(element)
+            for member in members:
+                member.demand.consume(sent)
+                self.has_taken(member, sent)
+            if sent:
+                self._move_history(end)
+            self._let_newcomers_begin()
+
+    def _let_newcomers_begin(self) -> None:
+        newcomers, self._newcomers = self._newcomers, []
+        for newcomer in newcomers:
+            if newcomer in self._members:
+                self._kept.move(newcomer.position, self._history.start)
+                newcomer.begin_at(self._history.start)
+                self.has_taken(newcomer, 0)
+                self._fresh = True
+
+    @property
+    def _room_for_all(self) -> int:
+        """How many more elements may come, where none of them must be forgotten."""
+        return UNBOUNDED if self._limit is None else self._history.capacity - self._kept.end
+
+    def _keep(self, element: T) -> None:
+        require_element(element)
+        if self._limit is not None and not self._room_for_all:
+            discard(self, (element,))
+            raise self._limit
+        with self._lock:
+            if self._is_active:
+                self._kept.append(element)
+                self._fresh = True
+                self._move_history(self._kept.end)
+
+    def _move_history(self, end: int) -> None:
+        """The history is one more reader of what is kept; it moves on with the end."""
+        before = self._history.start
+        self._history.grow(end)
+        self._kept.move(before, self._history.start)
+
+    @property
+    def _has_elements(self) -> bool:
+        return self._is_active or (
+            self._state is not BroadcastState.SHUT_DOWN and self._kept.end > self._history.start
+        )
+
+    def _join(self, subscriber: Subscriber[T]) -> Member[T]:
+        if self._grace is not None:
+            self._grace.end()
+        if self._rows is not NO_ROWS:
+            self.disturb()
+            newcomer = self._join_at(subscriber, self._kept.end)
+            self._newcomers.append(newcomer)
+            return newcomer
+        before = self._history.start
+        self._history.forget_the_old()
+        self._kept.move(before, self._history.start)
+        return self._join_at(subscriber, self._history.start)
+
+    def _forget_if_over(self) -> None:
+        if self._state is BroadcastState.SHUT_DOWN:
+            super()._forget_if_over()

@@ -1,0 +1,103 @@
+"""Where in the user's code an operator was called, and how errors say so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from types import CodeType, FrameType, TracebackType
+from typing import NamedTuple, Protocol, TypeVar
+
+__all__ = ["Located", "Site", "caller", "is_own", "note", "parts_at", "with_note"]
+
+OWN = __name__.partition(".")[0]
+OPENING, PLACE = "in ", ", assembled at "
+E = TypeVar("E", bound=Exception)
+
+
+class Site(NamedTuple):
+    """A line of the user's code."""
+
+    code: CodeType
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.code.co_filename}:{self.line}, in {self.code.co_name}"
+
+
+class Located(Protocol):
+    """A part of a flow that knows where it was assembled, and what errors that pass it say."""
+
+    name: str
+    site: Site | None
+    mark: str
+
+
+def caller() -> Site | None:
+    """The line that called into this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_own(frame):
+        frame = frame.f_back
+    return None if frame is None else Site(frame.f_code, frame.f_lineno)
+
+
+def is_own(frame: FrameType) -> bool:
+    """Whether a frame runs code of this package."""
+    module = frame.f_globals.get("__name__", "")
+    return type(module) is str and module.partition(".")[0] == OWN
+
+
+def with_note(error: E) -> E:
+    """``error``, with notes: the operator in which it arose, and the marks that it passed.
+
+    Nothing is kept per element for this: the traceback leads through the frames of the stages. The
+    operator is named once: where an error is handled and passed on is not where it arose.
+    """
+    passed = list(_passed(error.__traceback__))
+    if passed and not any(map(_names_an_operator, _notes(error))):
+        origin = passed[-1][0]
+        note(error, f"{OPENING}{origin.name}{PLACE}{origin.site or 'an unknown place'}")
+    for _, *behind in reversed(passed):
+        for part in behind:
+            if part.mark:
+                note(error, part.mark)
+    return error
+
+
+def note(error: Exception, text: str) -> None:
+    """Add a note to ``error``, unless it has it already from an earlier run."""
+    if text not in _notes(error):
+        try:
+            error.add_note(text)
+        except Exception:
+            pass  # one that refuses attributes, as a frozen dataclass does, is passed on as it is
+
+
+def _notes(error: Exception) -> Sequence[str]:
+    notes = getattr(error, "__notes__", None)
+    return notes if isinstance(notes, list) else ()
+
+
+def _names_an_operator(text: str) -> bool:
+    return text.startswith(OPENING) and PLACE in text
+
+
+def _passed(traceback: TracebackType | None) -> Iterator[Sequence[Located]]:
+    """For each stage or segment, the outermost first: where the error came up, what is behind."""
+    while traceback is not None:
+        parts = parts_at(traceback.tb_frame, traceback.tb_lineno)
+        if parts:
+            yield parts
+        traceback = traceback.tb_next
+
+
+def parts_at(frame: FrameType, line: int) -> Sequence[Located]:
+    """The parts of a flow to which a frame belongs: woven code knows by the line."""
+    if not is_own(frame):
+        return ()
+    parts_from = frame.f_locals.get("parts_from")
+    if parts_from is not None:
+        parts: Sequence[Located] = parts_from(line)
+        return parts
+    party = frame.f_locals.get("self")
+    site = getattr(party, "site", OWN)
+    return (party,) if party is not None and isinstance(site, Site | None) else ()

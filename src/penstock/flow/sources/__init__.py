@@ -1,0 +1,1 @@
+"""Where elements come from: one file for each idea."""

@@ -1,0 +1,196 @@
+"""Waiting."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+from penstock.api import Publisher
+from penstock.flow.arguments import require_clock, require_publisher, require_seconds
+from penstock.flow.fluent import Fluent
+from penstock.flow.operators.delay import Delay
+from penstock.flow.operators.periods import FirstOfPeriod, Latest
+from penstock.flow.operators.timeout import Timeout
+from penstock.flow.sources.interval import Interval
+from penstock.runtime import Clock
+
+if TYPE_CHECKING:
+    from penstock.flow.flow import Flow
+
+__all__ = ["Time"]
+
+T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
+
+
+class Time(Fluent[T_co]):
+    """Waiting. Durations are seconds or a ``timedelta``; a ``clock`` replaces real time."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def interval(
+        every: float | timedelta,
+        *,
+        delay: float | timedelta | None = None,
+        clock: Clock | None = None,
+    ) -> Flow[int]:
+        """0, 1, 2 and so on: the first ``delay`` after the subscription, then one ``every`` period.
+
+        Without ``delay`` the first one takes a period, too. A tick that falls due while none is
+        wanted comes when it is, so a slow subscriber gets all of them, late. To leave out what
+        comes too late, follow it by ``on_backpressure_drop`` or ``on_backpressure_latest``.
+
+        Emits when: the moment of the next number has come and it is wanted.
+        Backpressures when: nothing is wanted; nothing is kept, the clock knows what is due.
+        Completes when: never.
+        Cancels when: the subscriber does; its timer is stopped.
+
+        Demand: exact.
+
+        Errors: ``ValueError`` at once for a period of 0 or less.
+
+        Example:
+            >>> from penstock import VirtualTime
+            >>> from penstock.testing import ManualSubscriber
+            >>> time, subscriber = VirtualTime(), ManualSubscriber(request=3)
+            >>> Flow.interval(60, delay=5, clock=time).map(lambda n: (n, time.now())).subscribe(
+            ...     subscriber
+            ... )
+            >>> time.advance(3600)
+            >>> subscriber.elements
+            [(0, 5.0), (1, 65.0), (2, 125.0)]
+
+        Marble:
+            Flow.interval(2, delay=1, clock=time)
+            -0-1-2-3-
+        """
+        period = require_seconds("interval", "every", every)
+        first = (
+            period if delay is None else require_seconds("interval", "delay", delay, or_zero=True)
+        )
+        return Fluent._from(Interval(period, first, require_clock("interval", clock)))
+
+    def delay(self, seconds: float | timedelta, *, clock: Clock | None = None) -> Flow[T_co]:
+        """The same elements, each ``seconds`` after it came.
+
+        Emits when: an element has been held for that long and one is wanted.
+        Backpressures when: as many elements are held as are wanted, or 256.
+        Completes when: the flow in front does and all its elements are delivered.
+        Cancels when: the subscriber does.
+
+        Demand: passes through, and never more elements are held than are wanted, or 256. A
+        publisher in front may be asked for as many again while those are held.
+
+        Errors: those from in front, behind the elements that came before them. ``ValueError`` at
+        once for 0 seconds or less.
+
+        Example:
+            >>> Flow.of("late", "later").delay(0.01).to_list().run_sync()
+            ['late', 'later']
+
+        Marble:
+            ab--c|
+            flow.delay(2, clock=time)
+            --ab--(c|)
+        """
+        length = require_seconds("delay", "seconds", seconds)
+        return self._then(Delay(length, require_clock("delay", clock)))
+
+    def debounce(self, seconds: float | timedelta, *, clock: Clock | None = None) -> Flow[T_co]:
+        """The elements behind which nothing else comes for ``seconds``; the others are discarded.
+
+        Emits when: so much time has passed since the latest element, or the flow in front ends.
+        Backpressures when: nothing is wanted; then nothing is taken from in front either.
+        Completes when: the flow in front does and its last element is delivered.
+        Cancels when: the subscriber does.
+
+        Demand: passes through; each element that is left out is replaced by another one.
+
+        Errors: those from in front, behind an element that is held. ``ValueError`` at once for 0
+        seconds or less.
+
+        Example:
+            >>> Flow.of("p", "pe", "pen").debounce(0.5).to_list().run_sync()
+            ['pen']
+
+        Marble:
+            abc----d-|
+            flow.debounce(2, clock=time)
+            ----c----(d|)
+        """
+        length = require_seconds("debounce", "seconds", seconds)
+        clock = require_clock("debounce", clock)
+        return self._then(Latest("debounce", length, clock, restarts=True))
+
+    def throttle(
+        self, seconds: float | timedelta, *, last: bool = False, clock: Clock | None = None
+    ) -> Flow[T_co]:
+        """At most one element in ``seconds``: the first, or with ``last`` the last of a period.
+
+        An element that comes in no period begins one. The elements that are left out are
+        discarded.
+
+        Emits when: an element begins a period; with ``last``, when its period is over.
+        Backpressures when: nothing is wanted; then nothing is taken from in front either.
+        Completes when: the flow in front does; with ``last``, behind an element that is held.
+        Cancels when: the subscriber does.
+
+        Demand: passes through; each element that is left out is replaced by another one.
+
+        Errors: those from in front, behind an element that is held. ``ValueError`` at once for 0
+        seconds or less.
+
+        Example:
+            >>> Flow.of(1, 2, 3).throttle(60).to_list().run_sync()
+            [1]
+            >>> Flow.of(1, 2, 3).throttle(60, last=True).to_list().run_sync()
+            [3]
+
+        Marble:
+            abc-d-e-|
+            flow.throttle(3, clock=time)
+            a---d---|
+        """
+        length = require_seconds("throttle", "seconds", seconds)
+        clock = require_clock("throttle", clock)
+        if last:
+            return self._then(Latest("throttle", length, clock, restarts=False))
+        return self._then(FirstOfPeriod("throttle", length, clock))
+
+    def timeout(
+        self,
+        seconds: float | timedelta,
+        fallback: Publisher[R] | None = None,
+        *,
+        clock: Clock | None = None,
+    ) -> Flow[T_co | R]:
+        """The same elements, unless one is waited for more than ``seconds``: then an error.
+
+        Time counts from when an element is wanted and not there, until it comes. Given a
+        ``fallback``, its elements come in place of the error. A function in front that blocks the
+        thread is not interrupted.
+
+        Emits when: an element comes.
+        Backpressures when: nothing is wanted; then no time counts.
+        Completes when: the flow in front does, or the fallback that took over.
+        Cancels when: the subscriber does, or no element came in time.
+
+        Demand: passes through as it is; what is left of it goes to the fallback.
+
+        Errors: ``TimeoutError`` if no element came in time and there is no fallback; those from in
+        front and of the fallback. ``ValueError`` at once for 0 seconds or less.
+
+        Example:
+            >>> Flow.never().timeout(0.01, fallback=Flow.of("nobody")).run_sync()
+            'nobody'
+
+        Marble:
+            a-b-----c
+            flow.timeout(3, clock=time)
+            a-b--#
+        """
+        if fallback is not None:
+            require_publisher("timeout", fallback)
+        length = require_seconds("timeout", "seconds", seconds)
+        return self._then(Timeout(length, fallback, require_clock("timeout", clock)))

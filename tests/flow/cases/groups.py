@@ -1,0 +1,101 @@
+"""Batches, windows and groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from penstock.flow import Flow
+from penstock.flow.grouped_flow import GroupedFlow
+from tests.flow.case import Case
+
+
+def with_key(group: GroupedFlow[Any, Any]) -> Flow[Any]:
+    return group.map(lambda x: (group.key, x))
+
+
+def chunks(given: list[int]) -> list[list[int]]:
+    return [given[at : at + 3] for at in range(0, len(given), 3)]
+
+
+def up_to_even(given: list[int]) -> list[list[int]]:
+    batches: list[list[int]] = []
+    open_one = False
+    for x in given:
+        if not open_one:
+            batches.append([])
+        batches[-1].append(x)
+        open_one = x % 2 == 1
+    return batches
+
+
+def in_groups(given: list[int]) -> list[list[int]]:
+    groups: dict[int, list[int]] = {}
+    for x in given:
+        groups.setdefault(x % 3, []).append(x)
+    return list(groups.values())
+
+
+CASES = [
+    Case(
+        "group_by, in one group",
+        lambda flow: flow.group_by(lambda x: 0).flat_map(lambda group: group),
+        lambda given: given,
+        prefetch=256,
+        claims={"errors_overtake": True},  # as flat_map lets them
+    ),
+    Case(
+        "group_by",
+        lambda flow: flow.group_by(lambda x: x % 3).flat_map(with_key),
+        lambda given: [(x % 3, x) for x in given],
+        ordered=False,
+        prefetch=256,
+    ),
+    Case(
+        "group_by, one element ahead",
+        lambda flow: flow.group_by(lambda x: x % 3, prefetch=1).flat_map(with_key),
+        lambda given: [(x % 3, x) for x in given],
+        ordered=False,
+        prefetch=1,
+    ),
+    Case(
+        "group_by, each group as a list",
+        lambda flow: flow.group_by(lambda x: x % 3).flat_map(lambda group: group.to_list()),
+        in_groups,
+        ordered=False,
+        prefetch=256,
+    ),
+    Case(
+        "group_by, of groups that end early",
+        lambda flow: flow.group_by(lambda x: x, max_groups=2, prefetch=1).flat_map(
+            lambda group: group.take(1)
+        ),
+        lambda given: given,
+        prefetch=1,
+    ),
+    Case(
+        "window by size",
+        lambda flow: flow.window(3).flat_map(lambda window: window.to_list()),
+        chunks,
+        prefetch=256,
+    ),
+    Case(
+        "window by size, one element ahead",
+        lambda flow: flow.window(3, prefetch=1).concat_map(lambda window: window.to_list()),
+        chunks,
+        prefetch=1,
+    ),
+    Case(
+        "window until a condition holds",
+        lambda flow: flow.window(until=lambda x: x % 2 == 0).concat_map(
+            lambda window: window.to_list()
+        ),
+        up_to_even,
+        prefetch=256,
+    ),
+    Case(
+        "window, element by element",
+        lambda flow: flow.window(2, every=3600).concat_map(lambda window: window),
+        lambda given: given,
+        prefetch=256,
+    ),
+]

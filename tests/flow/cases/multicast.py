@@ -1,0 +1,37 @@
+"""One run for several subscribers, here for one."""
+
+from __future__ import annotations
+
+from tests.flow.case import Case
+
+
+def same(given: list[int]) -> list[int]:
+    return given
+
+
+SHARED = {"shares": True, "multicast": True}
+
+CASES = [
+    Case("share", lambda flow: flow.share(), same, claims=SHARED),
+    Case("share, as the front of a flow", lambda flow: flow.share().map(int), same),
+    Case("share with grace", lambda flow: flow.share(grace=3600).map(int), same, keeps=True),
+    Case("publish and ref_count", lambda flow: flow.publish().ref_count(), same, claims=SHARED),
+    Case("publish and auto_connect", lambda flow: flow.publish().auto_connect(), same, keeps=True),
+    Case(
+        "replay and ref_count",
+        lambda flow: flow.replay(3).ref_count(),
+        same,
+        keeps=True,
+        claims=SHARED,
+    ),
+    Case("replay", lambda flow: flow.replay(3), same, keeps=True),
+    Case("replay within a time", lambda flow: flow.replay(3, within=3600), same, keeps=True),
+    Case(
+        "cache and ref_count",
+        lambda flow: flow.cache().ref_count(),
+        same,
+        keeps=True,
+        claims=SHARED,
+    ),
+    Case("cache", lambda flow: flow.cache(), same, keeps=True),
+]

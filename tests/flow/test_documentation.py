@@ -1,0 +1,42 @@
+"""Every public method of ``Flow`` says the same things of itself, and its example is right."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+
+import pytest
+
+import penstock
+from penstock.flow import Flow, X
+
+METHODS = {
+    name: inspect.unwrap(getattr(Flow, name))
+    for name in dir(Flow)
+    if not name.startswith("_") and callable(getattr(Flow, name)) and name != "flow"
+}
+HEADINGS = (
+    "Emits when:", "Backpressures when:", "Completes when:", "Cancels when:",
+    "Demand:", "Errors:", "Example:",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_an_operator_says_what_it_does_under_fixed_headings(name: str) -> None:
+    text = inspect.getdoc(METHODS[name]) or ""
+    assert [
+        heading for heading in HEADINGS if not re.search(f"^{heading}", text, re.MULTILINE)
+    ] == []
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_example_of_an_operator_is_right(name: str) -> None:
+    names = {**vars(penstock), "Flow": Flow, "X": X}
+    finder = doctest.DocTestFinder(recurse=False)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    tests = finder.find(METHODS[name], name, globs=names)
+    assert sum(len(test.examples) for test in tests) > 0
+    for test in tests:
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
