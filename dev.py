@@ -28,6 +28,7 @@ OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11")
 REQUIREMENT_SETS = {
     "dev": ("--group=dev", "--extra=cli"),
     "java": ("--extra=java", "--constraint=requirements/dev.txt"),
+    "jvm": ("--extra=jvm", "--constraint=requirements/dev.txt"),
     "bench": ("--group=bench", "--constraint=requirements/dev.txt"),
 }
 
@@ -48,7 +49,7 @@ def run_demo(environment: Environment, arguments: list[str]) -> int:
 
 def run_tests(environment: Environment, arguments: list[str]) -> int:
     """Run the tests, two at a time; --full adds the long ones."""
-    environment.prepare()
+    environment.prepare("jvm")
     environment.become("-m", "pytest", "-n2", *arguments)
 
 

@@ -59,8 +59,9 @@ def test_every_locked_requirement_has_one_version_and_its_hashes(name: str) -> N
         ("dev", PROJECT["dependency-groups"]["dev"]),
         ("dev", PROJECT["project"]["optional-dependencies"]["cli"]),
         ("java", PROJECT["project"]["optional-dependencies"]["java"]),
+        ("jvm", PROJECT["project"]["optional-dependencies"]["jvm"]),
     ],
-    ids=["dev", "cli", "java"],
+    ids=["dev", "cli", "java", "jvm"],
 )
 def test_the_lock_files_fit_the_project(name: str, wanted: Iterable[str]) -> None:
     entries = locked(name)

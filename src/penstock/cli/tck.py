@@ -60,6 +60,7 @@ class _BadInput(click.ClickException):
 @click.option("rules", "--rule", metavar="NUMBER", multiple=True, help="Verify only this rule.")
 @click.option("checks", "--check", metavar="NAME", multiple=True, help="Run only this check.")
 @click.option("--schedule", metavar="SCHEDULE", help="Replay the one --check under this schedule.")
+@click.option("--jvm", is_flag=True, help="Let the official Java kit judge; needs a JDK.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @click.option(
     "--junit-xml",
@@ -76,6 +77,7 @@ def command(
     rules: tuple[str, ...],
     checks: tuple[str, ...],
     schedule: str | None,
+    jvm: bool,
     as_json: bool,
     junit_xml: Path | None,
 ) -> None:
@@ -94,6 +96,7 @@ def command(
       penstock tck prices:make_publisher
       penstock tck prices:make_publisher --claim multicast=true --rule 1.11
       penstock tck prices:Printer --kind subscriber
+      penstock tck --jvm prices:make_publisher
     """
     threads = set(threading.enumerate())
     code = 1
@@ -101,7 +104,8 @@ def command(
         try:
             with redirect_stdout(nowhere):
                 _check_target(junit_xml)
-                verify = _prepare(factory, kind, claims, rules, checks, schedule)
+                prepare = _prepare_outside if jvm else _prepare
+                verify = prepare(factory, kind, claims, rules, checks, schedule)
         except ValueError as error:
             raise _BadInput(str(error)) from None
         try:
@@ -138,6 +142,33 @@ def _prepare(
         schedule=schedule,
         command=_command(reference, kind, claims),
     )
+
+
+def _prepare_outside(
+    reference: str,
+    kind: str | None,
+    claims: tuple[str, ...],
+    rules: tuple[str, ...],
+    checks: tuple[str, ...],
+    schedule: str | None,
+) -> Callable[[], Report]:
+    """The subject itself is looked at where the official kit runs."""
+    if schedule is not None:
+        raise ValueError("--schedule replays what the own kit has seen; leave out --jvm")
+    if sys.stderr.isatty():
+        click.secho("Running the official kit ...", dim=True, err=True)
+    command = f"{_command(reference, kind, claims)} --jvm"
+    return partial(_judge_outside, reference, kind, claims, rules, checks, command)
+
+
+def _judge_outside(*arguments: Any) -> Report:
+    from penstock.cli.outside_judge import judge_outside
+    from penstock.tck.jvm import JudgeUnavailable
+
+    try:
+        return judge_outside(*arguments)
+    except (JudgeUnavailable, ValueError) as error:
+        raise _BadInput(str(error)) from None
 
 
 def _check_schedule(schedule: str | None, checks: tuple[str, ...]) -> None:

@@ -1,0 +1,34 @@
+"""The outside judge: the official Java kit of Reactive Streams, unmodified, on Python objects.
+
+``verify_publisher(factory)`` and its like take what their namesakes in `penstock.tck` take, and
+return the same `Report`. On the command line: ``penstock tck --jvm module:factory``. They need a
+JDK, the extra ``jvm``, and the network when the kit is used for the first time.
+
+``verify.py``           what users call
+``court.py``            starts the process of the kit, keeps the time, writes the reports
+``hearing.py``          that process: runs the JVM, and the tests
+``subject.py``          whom it judges
+``answers.py``          makes the parties that the kit asks for
+``crossing.py``         wraps parties, elements and errors both ways
+``official_tests.py``   the tests of the kit, and the rules that they are about
+``official_kit.py``     the files of the kit, fetched and verified
+``compilation.py``      ``OutsideJudge.java``, compiled
+``installed_java.py``   the Java of the machine
+``cache.py``            where all of it is kept
+"""
+
+from penstock.tck.jvm.problem import JudgeUnavailable
+from penstock.tck.jvm.verify import (
+    verify_processor,
+    verify_publisher,
+    verify_subscriber,
+    verify_subscriber_whitebox,
+)
+
+__all__ = [
+    "JudgeUnavailable",
+    "verify_processor",
+    "verify_publisher",
+    "verify_subscriber",
+    "verify_subscriber_whitebox",
+]

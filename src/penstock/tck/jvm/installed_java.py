@@ -1,0 +1,78 @@
+"""Finds the Java of this machine: the one of ``JAVA_HOME``, or the one on ``PATH``."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from penstock.tck.jvm.problem import JudgeUnavailable
+
+__all__ = ["Java", "find_java"]
+
+OLDEST: Final = 17
+_ADVICE: Final = f"install a JDK of version {OLDEST} or newer, or set JAVA_HOME to one"
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java: where it is, and how old."""
+
+    home: Path
+    version: str
+    """In full, such as ``17.0.15``."""
+
+    @property
+    def major(self) -> int:
+        """The number by which a version is known."""
+        first, *rest = re.findall(r"\d+", self.version) or ["0"]
+        return int(rest[0] if first == "1" and rest else first)  # 1.8 is Java 8
+
+    @property
+    def command(self) -> Path:
+        """What runs a program."""
+        return self.home / "bin" / "java"
+
+    @property
+    def compiler(self) -> Path:
+        """The compiler, which a mere runtime lacks."""
+        return self.home / "bin" / "javac"
+
+
+def find_java() -> Java:
+    """A Java that is new enough; one with a compiler, if there is one."""
+    found = list(_candidates())
+    if not found:
+        raise JudgeUnavailable(f"the official kit needs Java, and there is none: {_ADVICE}")
+    new = [java for java in found if java.major >= OLDEST]
+    if not new:
+        raise JudgeUnavailable(
+            f"the official kit needs Java {OLDEST}, and this is Java {found[0].version}: {_ADVICE}"
+        )
+    return max(new, key=lambda java: java.compiler.exists())
+
+
+def _candidates() -> Iterator[Java]:
+    home = os.environ.get("JAVA_HOME")
+    for command in (home and Path(home, "bin", "java"), shutil.which("java")):
+        java = _ask(Path(command)) if command else None
+        if java is not None:
+            yield java
+
+
+def _ask(command: Path) -> Java | None:
+    """Ask a ``java`` who it is; nothing if it does not run."""
+    question = [str(command), "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.check_output(question, stderr=subprocess.STDOUT, encoding="utf-8")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    properties = dict(re.findall(r"^\s*(java\.home|java\.version) = (.+)$", answer, re.MULTILINE))
+    if len(properties) < 2:
+        return None
+    return Java(Path(properties["java.home"]), properties["java.version"])

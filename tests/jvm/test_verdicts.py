@@ -1,0 +1,62 @@
+"""What the official kit says of us, and that it can say no."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.jvm.broken import (
+    broken_processors,
+    broken_publishers,
+    broken_subscribers,
+    sound_models,
+)
+from tests.jvm.judging import judge_all, tally
+from tests.jvm.page import verdicts_by_implementation, verdicts_by_rule
+from tests.jvm.subjects import flows, processors, publishers, subscribers
+from tests.style.project import text
+
+pytestmark = [pytest.mark.outside_judge, pytest.mark.timeout(600)]
+
+PAGE = text(Path("docs/outside-judge.md"))
+
+PUBLISHER = "31 passed, 7 untested"
+SUBSCRIBER = "11 passed, 15 untested"
+SUBSCRIBER_INSIDE = "14 passed, 13 untested"
+PROCESSOR = "48 passed, 20 untested"
+PROCESSOR_OF_ONE = "41 passed, 20 untested, 7 not claimed"
+
+REFERENCE = {
+    "IterablePublisher": PUBLISHER,
+    "ExecutorPublisher": PUBLISHER,
+    "Broadcast of a source": PUBLISHER,
+    "SyncSubscriber": SUBSCRIBER,
+    "AsyncSubscriber": SUBSCRIBER,
+    "SyncSubscriber, whitebox": SUBSCRIBER_INSIDE,
+    "AsyncSubscriber, whitebox": SUBSCRIBER_INSIDE,
+    "IdentityProcessor": PROCESSOR_OF_ONE,
+    "IdentityProcessor on threads": PROCESSOR_OF_ONE,
+    "Broadcast": PROCESSOR,
+    "Broadcast on threads": PROCESSOR,
+}
+FLOWS = dict.fromkeys(["fused", "unfused", "publish_on", "map_async", "share", "delay"], PUBLISHER)
+
+
+def test_the_official_kit_passes_the_reference_and_a_flow_of_each_kind() -> None:
+    reports = judge_all(publishers, subscribers, processors, flows, patience=5)
+    assert {name: tally(report) for name, report in reports.items()} == REFERENCE | FLOWS
+    assert [name for name, report in reports.items() if not report.passed] == []
+    assert verdicts_by_implementation(reports) in PAGE
+    assert verdicts_by_rule(reports) in PAGE
+
+
+def test_the_official_kit_fails_every_mutant_and_none_of_their_models() -> None:
+    reports = judge_all(
+        broken_publishers, broken_subscribers, broken_processors, sound_models, patience=0.5
+    )
+    broken = broken_publishers() | broken_subscribers() | broken_processors()
+    assert len(broken) > 60
+    rules = {name: {failure.rule for failure in reports[name].failures} for name in broken}
+    assert rules == {name: set(subject.rules or ()) for name, subject in broken.items()}
+    assert [name for name in sound_models() if not reports[name].passed] == []
