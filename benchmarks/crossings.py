@@ -34,6 +34,12 @@ def bare_sum() -> int:
 
 
 def hop() -> int:
+    with ThreadPool() as back:
+        Flow.range(ELEMENTS).publish_on(back).reduce(0, operator.add).run_sync()
+    return ELEMENTS
+
+
+def two_threads() -> int:
     with ThreadPool() as front, ThreadPool() as back:
         made = Flow.range(ELEMENTS).subscribe_on(front)
         made.publish_on(back).reduce(0, operator.add).run_sync()
@@ -235,7 +241,8 @@ HOPPING_REACTIVEX = Peer("reactivex observe_on", by_reactivex)
 QUEUE = Peer("queue.Queue(1024)", by_queue)
 
 BENCHES = [
-    Bench("c  thread to thread, fused", hop, bare_sum, 2.7, {QUEUE: 15, HOPPING_REACTIVEX: 115}),
+    Bench("c  publish_on, fused", hop, bare_sum, 2.7, {QUEUE: 15, HOPPING_REACTIVEX: 115}),
+    Bench("c  two threads at work", two_threads, bare_sum, 2.7, {QUEUE: 15}),
     Bench("c  thread to thread, a foreign publisher", foreign_hop, bare_sum, 5.0, {QUEUE: 7}),
     Bench("c  thread to asyncio, async for", thread_to_loop, bare_sum, 4.0,
           {Peer("janus", by_janus): 90}),

@@ -15,7 +15,7 @@ import pytest
 
 from penstock import UNBOUNDED, VirtualTime
 from penstock.flow import Flow
-from penstock.runtime import Task, Timer
+from penstock.runtime import SystemClock, Task, Timer
 from penstock.tck import verify_publisher
 from penstock.testing import ManualPublisher, ManualSubscriber
 from tests.flow.hurrying import Hurrying
@@ -128,11 +128,12 @@ def test_a_clock_may_ring_a_little_early() -> None:
 
 
 def test_in_real_time_no_thread_is_left_behind() -> None:
-    assert Flow.interval(0.001).take(3).to_list().run_sync() == [0, 1, 2]
-    for thread in threading.enumerate():
-        if thread.name == "penstock-clock":
-            thread.join(5)
-    assert "penstock-clock" not in {thread.name for thread in threading.enumerate()}
+    before = set(threading.enumerate())
+    ticks = Flow.interval(0.001, clock=SystemClock()).take(3)
+    assert ticks.to_list().run_sync() == [0, 1, 2]
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5)
+    assert set(threading.enumerate()) <= before
 
 
 # delay
