@@ -6,8 +6,6 @@ lost or sent twice, and once all threads are still, nobody waits for what is the
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 import penstock.demand
@@ -16,10 +14,9 @@ import penstock.flow.intake
 import penstock.flow.operators.hops
 import penstock.flow.weaving
 from penstock.flow import Flow
-from penstock.tck import Environment, Verdict, explore
+from penstock.tck import Environment
+from tests.interleavings.holding import Scenario, assert_holds
 from tests.interleavings.parties import Foreign, SerialSubscriber, ThreadForEachTask
-
-Scenario = Callable[[Environment], None]
 
 SUBJECT = [
     penstock.demand,
@@ -145,13 +142,11 @@ SCENARIOS: list[Scenario] = [
     a_cancel_against_a_hop,
     made_on_threads_in_front,
 ]
-HELD = (Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> None:
-    found = explore(scenario, subject=SUBJECT, bound=1, seeds=(), budget=3)
-    assert found.verdict in HELD, found.explain()
+    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=3)
 
 
 @pytest.mark.full
@@ -159,5 +154,4 @@ def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> Non
 @pytest.mark.parametrize("level", ["gil", "visible"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_holds_under_schedules_with_two_preemptions(scenario: Scenario, level: str) -> None:
-    found = explore(scenario, subject=SUBJECT, level=level, budget=40)
-    assert found.verdict in HELD, found.explain()
+    assert_holds(scenario, SUBJECT, level=level, budget=40)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import operator
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -20,10 +20,9 @@ import penstock.flow.operators
 import penstock.flow.sources
 from penstock.flow import Emitter, Flow, Overflow, Retry
 from penstock.runtime import SystemClock
-from penstock.tck import Environment, Verdict, explore
+from penstock.tck import Environment
+from tests.interleavings.holding import Scenario, assert_holds
 from tests.interleavings.parties import Foreign, SerialSubscriber
-
-Scenario = Callable[[Environment], None]
 
 SUBJECT = [
     penstock.demand,
@@ -563,15 +562,11 @@ TIMED: list[Scenario] = [
     a_retry_after_a_while_against_a_cancel,
 ]
 EVERY_SCENARIO = pytest.mark.parametrize("scenario", [*SCENARIOS, *TIMED])
-HELD = (Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
 
 
 @EVERY_SCENARIO
 def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> None:
-    found = explore(
-        scenario, subject=SUBJECT, bound=1, seeds=(), budget=1.5, race_timers=scenario in TIMED
-    )
-    assert found.verdict in HELD, found.explain()
+    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=1.5, race_timers=scenario in TIMED)
 
 
 @pytest.mark.full
@@ -579,7 +574,4 @@ def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> Non
 @pytest.mark.parametrize("level", ["gil", "visible"])
 @EVERY_SCENARIO
 def test_it_holds_under_schedules_with_two_preemptions(scenario: Scenario, level: str) -> None:
-    found = explore(
-        scenario, subject=SUBJECT, level=level, budget=40, race_timers=scenario in TIMED
-    )
-    assert found.verdict in HELD, found.explain()
+    assert_holds(scenario, SUBJECT, level=level, budget=40, race_timers=scenario in TIMED)

@@ -6,8 +6,6 @@ What every scenario asks of each subscriber: signals are serial (1.3), within de
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 import penstock.demand
@@ -18,10 +16,9 @@ import penstock.flow.sharing.sharing
 import penstock.reference
 from penstock.api import Subscriber
 from penstock.flow import Flow
-from penstock.tck import Environment, Verdict, explore
+from penstock.tck import Environment
+from tests.interleavings.holding import Scenario, assert_holds
 from tests.interleavings.parties import SerialSubscriber, Upstream
-
-Scenario = Callable[[Environment], None]
 
 SUBJECT = [
     penstock.demand,
@@ -224,13 +221,11 @@ SCENARIOS: list[Scenario] = [
     an_end_against_a_newcomer,
     a_connection_is_cancelled_against_an_element,
 ]
-HELD = (Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> None:
-    found = explore(scenario, subject=SUBJECT, bound=1, seeds=(), budget=3)
-    assert found.verdict in HELD, found.explain()
+    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=3)
 
 
 @pytest.mark.full
@@ -238,5 +233,4 @@ def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> Non
 @pytest.mark.parametrize("level", ["gil", "visible"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_holds_under_schedules_with_two_preemptions(scenario: Scenario, level: str) -> None:
-    found = explore(scenario, subject=SUBJECT, level=level, budget=40)
-    assert found.verdict in HELD, found.explain()
+    assert_holds(scenario, SUBJECT, level=level, budget=40)
