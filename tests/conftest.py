@@ -1,21 +1,43 @@
-"""Settings of the whole suite: the long tests, the outside judge, how Hypothesis searches."""
+"""Settings of the whole suite: the long tests, those that need Java, how Hypothesis searches."""
 
 from __future__ import annotations
 
 import os
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, Protocol
 
 import pytest
 from hypothesis import settings
 
-from penstock.tck.jvm import JudgeUnavailable
-from penstock.tck.jvm.court import prepare
+from penstock.java import JavaUnavailable
+from penstock.tck.jvm.court import prepare as prepare_judge
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("full", deadline=None, max_examples=500)
 
 LEFT_OUT = pytest.StashKey[int]()
-NO_JUDGE = pytest.StashKey[str]()
+MISSING = pytest.StashKey[list[str]]()
+
+
+def prepare_peers() -> None:
+    """Imported where it is needed: it is a part of the tests that need it."""
+    from tests.bridges.jvm.peers import prepare_peers
+
+    prepare_peers()
+
+
+class Need(NamedTuple):
+    """What some tests need from the machine."""
+
+    marker: str
+    prepare: Callable[[], object]
+    complaint: str
+
+
+NEEDS: Final = (
+    Need("outside_judge", lambda: prepare_judge(fresh=True), "THE OUTSIDE JUDGE DID NOT SIT"),
+    Need("java_peers", prepare_peers, "THE BRIDGE TO THE JVM WAS NOT CROSSED"),
+)
 
 
 class Worker(Protocol):
@@ -31,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
-    config.stash[NO_JUDGE] = ""
+    config.stash[MISSING] = []
     settings.load_profile("full" if config.getoption("full") else "quick")
 
 
@@ -39,10 +61,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("full"):
         config.stash[LEFT_OUT] = leave_out("full", config, items)
     # In continuous integration the tests run, and fail by the sentence that says what is missing.
-    is_judged = any(item.get_closest_marker("outside_judge") for item in items)
-    if is_judged and os.environ.get("CI") != "true" and (reason := why_no_judge()):
-        config.stash[NO_JUDGE] = reason
-        leave_out("outside_judge", config, items)
+    if os.environ.get("CI") != "true":
+        for need in NEEDS:
+            is_needed = any(item.get_closest_marker(need.marker) for item in items)
+            if is_needed and (reason := why_not(need)):
+                config.stash[MISSING].append(f"{need.complaint}: {reason}")
+                leave_out(need.marker, config, items)
 
 
 def leave_out(marker: str, config: pytest.Config, items: list[pytest.Item]) -> int:
@@ -53,11 +77,11 @@ def leave_out(marker: str, config: pytest.Config, items: list[pytest.Item]) -> i
     return len(marked)
 
 
-def why_no_judge() -> str:
-    """Why the official kit cannot run here, if it cannot."""
+def why_not(need: Need) -> str:
+    """Why there is not what is needed, if there is not."""
     try:
-        prepare(fresh=True)
-    except JudgeUnavailable as reason:
+        need.prepare()
+    except (JavaUnavailable, ImportError) as reason:
         return str(reason)
     return ""
 
@@ -66,7 +90,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     # Only the worker processes of xdist collect; each reports the same count to the main one.
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
-        session.config.workeroutput["no_judge"] = session.config.stash[NO_JUDGE]
+        session.config.workeroutput["missing"] = session.config.stash[MISSING]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -74,7 +98,7 @@ def pytest_testnodedown(node: Worker) -> None:
     # A worker that crashed has no output.
     output = getattr(node, "workeroutput", {})
     node.config.stash[LEFT_OUT] = output.get("left_out") or node.config.stash[LEFT_OUT]
-    node.config.stash[NO_JUDGE] = output.get("no_judge") or node.config.stash[NO_JUDGE]
+    node.config.stash[MISSING] = output.get("missing") or node.config.stash[MISSING]
 
 
 def pytest_terminal_summary(
@@ -82,6 +106,5 @@ def pytest_terminal_summary(
 ) -> None:
     if left_out := config.stash[LEFT_OUT]:
         terminalreporter.write_line(f"long tests left out: {left_out} (--full runs them, too)")
-    if reason := config.stash[NO_JUDGE]:
-        line = f"THE OUTSIDE JUDGE DID NOT SIT: {reason}"
+    for line in config.stash[MISSING]:
         terminalreporter.write_line(line, red=True, bold=True)

@@ -6,7 +6,6 @@ Each list is made in the process that runs the kit, threads and all.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Final
 
 from penstock import (
@@ -25,14 +24,14 @@ from penstock.runtime import Executor
 from penstock.tck.jvm.subject import Subject, subject_of
 from tests.flow.cases.asynchronous import within_a_loop
 
-__all__ = ["flows", "processors", "publishers", "subscribers"]
+__all__ = ["flows", "from_java", "processors", "publishers", "subscribers", "to_java"]
 
 CLAIMS: Final = {"explains_illegal_requests": True, "multicast": True}
 SOON: Final = 0.001
 
 
-@cache
 def threads() -> ThreadPool:
+    """A pool for one subject: the own kit controls threads that start under its eyes."""
     return ThreadPool(2)
 
 
@@ -101,7 +100,8 @@ class NotingSync(Noting, SyncSubscriber[Any]):
 
     def cancel(self) -> None:
         assert self.subscription is not None
-        self.subscription.cancel()
+        if not self.is_done and self.error is None:  # 2.4
+            self.subscription.cancel()
 
 
 class NotingAsync(Noting, AsyncSubscriber[Any]):
@@ -109,6 +109,28 @@ class NotingAsync(Noting, AsyncSubscriber[Any]):
 
     def cancel(self) -> None:
         self.stop()
+
+
+def to_java() -> dict[str, Subject]:
+    """A flow that has crossed to Java, as a publisher of Java."""
+    from penstock.bridges.jvm import to_jvm
+
+    return {"to_jvm": _crossing(lambda flow: to_jvm(flow, "reactive-streams"))}
+
+
+def from_java() -> dict[str, Subject]:
+    """A flow that has crossed to Java and back."""
+    from penstock.bridges.jvm import from_jvm, to_jvm
+
+    return {"from_jvm": _crossing(lambda flow: from_jvm(to_jvm(flow)))}
+
+
+def _crossing(cross: Callable[[Flow[Any]], Any]) -> Subject:
+    return subject_of(
+        "publisher",
+        lambda n: cross(Flow.range(n)),
+        {**CLAIMS, "failed": lambda: cross(broken())},
+    )
 
 
 def subscribers() -> dict[str, Subject]:
@@ -133,17 +155,18 @@ def subscribers() -> dict[str, Subject]:
 
 def processors() -> dict[str, Subject]:
     """The processors of the reference, on the calling thread and on others."""
-    one = {"explains_illegal_requests": True}
+    one = {"explains_illegal_requests": True, "cancels_upstream": True}
+    all_of = {**CLAIMS, "cancels_upstream": True, "shuts_down_when_idle": True}
     return {
         "IdentityProcessor": subject_of("processor", IdentityProcessor, one),
         "IdentityProcessor on threads": subject_of(
             "processor", lambda: IdentityProcessor(executor=threads()), one
         ),
-        "Broadcast": subject_of("processor", lambda: Broadcast(shuts_down_when_idle=True), CLAIMS),
+        "Broadcast": subject_of("processor", lambda: Broadcast(shuts_down_when_idle=True), all_of),
         "Broadcast on threads": subject_of(
             "processor",
             lambda: Broadcast(shuts_down_when_idle=True, newcomers="next", executor=threads()),
-            CLAIMS,
+            all_of,
         ),
     }
 

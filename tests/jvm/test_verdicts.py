@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from penstock.tck.report import Report
 from tests.jvm.broken import (
     broken_processors,
     broken_publishers,
     broken_subscribers,
     sound_models,
 )
-from tests.jvm.judging import judge_all, tally
+from tests.jvm.judging import judge_all, judge_all_by_the_own_kit, tally
 from tests.jvm.page import verdicts_by_implementation, verdicts_by_rule
-from tests.jvm.subjects import flows, processors, publishers, subscribers
+from tests.jvm.subjects import flows, from_java, processors, publishers, subscribers, to_java
 from tests.style.project import text
 
 pytestmark = [pytest.mark.outside_judge, pytest.mark.timeout(600)]
@@ -41,14 +43,30 @@ REFERENCE = {
     "Broadcast on threads": PROCESSOR,
 }
 FLOWS = dict.fromkeys(["fused", "unfused", "publish_on", "map_async", "share", "delay"], PUBLISHER)
+BRIDGES = dict.fromkeys(["to_jvm", "from_jvm"], PUBLISHER)
 
 
-def test_the_official_kit_passes_the_reference_and_a_flow_of_each_kind() -> None:
-    reports = judge_all(publishers, subscribers, processors, flows, patience=5)
-    assert {name: tally(report) for name, report in reports.items()} == REFERENCE | FLOWS
+@cache
+def official() -> dict[str, Report]:
+    """The verdicts of the official kit."""
+    crossings = (to_java, from_java)
+    return judge_all(publishers, subscribers, processors, flows, *crossings, patience=5)
+
+
+def test_the_official_kit_passes_the_reference_the_bridge_and_a_flow_of_each_kind() -> None:
+    reports = official()
+    assert {name: tally(report) for name, report in reports.items()} == REFERENCE | FLOWS | BRIDGES
     assert [name for name, report in reports.items() if not report.passed] == []
-    assert verdicts_by_implementation(reports) in PAGE
-    assert verdicts_by_rule(reports) in PAGE
+    for table in (verdicts_by_implementation(reports, {}), verdicts_by_rule(reports, {})):
+        assert table.as_in(PAGE).of_the_official_kit() == table.of_the_official_kit()
+
+
+@pytest.mark.full
+def test_the_page_shows_what_both_kits_say() -> None:
+    own = judge_all_by_the_own_kit(publishers, subscribers, processors, flows, from_java)
+    assert {name: report.failures for name, report in own.items() if not report.passed} == {}
+    for table in (verdicts_by_implementation(official(), own), verdicts_by_rule(official(), own)):
+        assert str(table) in PAGE
 
 
 def test_the_official_kit_fails_every_mutant_and_none_of_their_models() -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 from tests.style.project import python_files, syntax, text
 
 NAMES_THAT_SAY_NOTHING = {"common", "helper", "helpers", "misc", "util", "utils"}
-CORE = {"api", "rules", "runtime", "demand", "reference", "guard", "flow", "testing", "tck"}
+CORE = {
+    "api", "java", "rules", "runtime", "demand", "reference", "guard", "flow", "testing", "tck",
+}  # fmt: skip
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
 SILENCED_WITHOUT_REASON = re.compile(r"#\s*(type: ignore(\[[^]]*\])?|noqa(:[\w, ]*)?)\s*$")
 
@@ -53,7 +55,12 @@ def test_nothing_in_the_package_is_unfinished_or_silenced_without_a_reason() -> 
 
 
 def guests_of(path: Path) -> set[str]:
-    """What the kit loads late: it is a pytest plugin, too, and runs the official kit on a JVM."""
+    """What is loaded late, or named in types only.
+
+    The kit is a pytest plugin, too, and runs the official kit on a JVM; a flow can go onto Spark.
+    """
+    if path.parts[2:] == ("flow", "surface", "spark.py"):
+        return {"pyspark"}
     if path.parts[2:4] == ("tck", "jvm"):
         return {"jpype"}
     return {"pytest", "_pytest"} if path.parts[2] == "tck" else set()

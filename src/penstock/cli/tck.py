@@ -163,11 +163,11 @@ def _prepare_outside(
 
 def _judge_outside(*arguments: Any) -> Report:
     from penstock.cli.outside_judge import judge_outside
-    from penstock.tck.jvm import JudgeUnavailable
+    from penstock.java import JavaUnavailable
 
     try:
         return judge_outside(*arguments)
-    except (JudgeUnavailable, ValueError) as error:
+    except (JavaUnavailable, ValueError) as error:
         raise _BadInput(str(error)) from None
 
 

@@ -31,6 +31,10 @@ class PublisherClaims:
     repeatable: bool = False
     """Each publisher that the factory makes sends the same elements in the same sequence."""
 
+    answers_within: float = 0.0
+    """Seconds that an answer may take while no thread of this process moves, since the work is done
+    by other processes. Such an implementation is judged in real time."""
+
     concurrent_requests: bool = False
     """request may be called by several threads at once, which subscribers must not do (2.7)."""
     strict_types: bool = False

@@ -30,6 +30,8 @@ FEW_SCHEDULES = 20
 REPLAY_BUDGET = 5.0
 REAL_LIMIT = 3.0
 GRACE = 5.0
+ANSWERS = 10
+"""How many answers one check may wait for."""
 ENOUGH_HANGS = 3
 MAX_STEPS = 200_000
 OURS = ("penstock.tck", "penstock.testing", "penstock.demand.timeline")
@@ -83,8 +85,9 @@ class Judge:
         with collect_undelivered():
             preflight = self.experience.preflight
             if preflight is None:
-                preflight = self.experience.preflight = fly(self.exercise)
-                self.experience.controlled = preflight.controllable
+                preflight = fly(self.exercise, self._answers_within)
+                self.experience.preflight = preflight
+                self.experience.controlled = preflight.controllable and not self._answers_within
             if preflight.fault is not None:
                 return _nothing_works(checks, preflight.fault)
             return tuple(outcome(check) for check in checks)
@@ -98,7 +101,7 @@ class Judge:
             reason = "not run, since the subject hung in the checks before"
             return Outcome(check.name, check.rule, Status.UNDECIDED, reason)
         started = time.perf_counter()
-        run = Run(check, self.new_bench)
+        run = Run(check, self.new_bench, self._answers_within)
         explores = self.experience.controlled and not check.real_time
         finding = self._explored(check, run) if explores else None
         if finding is None:
@@ -106,6 +109,11 @@ class Judge:
             finding = run.in_real_time(REAL_LIMIT)
         self.experience.hangs += finding.hung
         return finding.outcome(check, run, time.perf_counter() - started)
+
+    @property
+    def _answers_within(self) -> float:
+        seconds: float = getattr(self.claims, "answers_within", 0.0)
+        return seconds
 
     def _explored(self, check: Check, run: Run) -> Finding | None:
         """What the explorer finds; nothing when it cannot hold the subject."""
@@ -221,9 +229,15 @@ def _finding(check: Check, exploration: Exploration) -> Finding:
 class Run:
     """A check as a scenario of the explorer; remembers what the last run has to tell."""
 
-    def __init__(self, check: Check, new_bench: Callable[[Arena, str], Bench]) -> None:
+    def __init__(
+        self,
+        check: Check,
+        new_bench: Callable[[Arena, str], Bench],
+        answers_within: float = 0.0,
+    ) -> None:
         self._check = check
         self._new_bench = new_bench
+        self._answers_within = answers_within
         self._bench: Bench | None = None
         self.not_claimed: str | None = None
         self.finished = False
@@ -233,7 +247,8 @@ class Run:
 
     def in_real_time(self, limit: float) -> Finding:
         """Run once on real threads, and give up after ``limit`` seconds."""
-        arena = RealArena(limit)
+        limit += ANSWERS * self._answers_within
+        arena = RealArena(limit, self._answers_within)
         raised: list[BaseException] = []
 
         def body() -> None:

@@ -34,7 +34,7 @@ class Preflight:
     fault: tuple[str, str] | None = None
 
 
-def fly(exercise: Callable[[Arena], set[int]]) -> Preflight:
+def fly(exercise: Callable[[Arena], set[int]], answers_within: float = 0.0) -> Preflight:
     """Use the subject for a moment, several times, in real time.
 
     ``exercise`` returns the threads from which the subject called. Threads that were there before
@@ -45,7 +45,7 @@ def fly(exercise: Callable[[Arena], set[int]]) -> Preflight:
     for is_first in (True, False, False):
         bystanders = _Bystanders()
         before = set(sys._current_frames())
-        flight = _Flight(exercise)
+        flight = _Flight(exercise, answers_within)
         fault = flight.run()
         if fault is not None:
             return Preflight(controllable=True, fault=fault)
@@ -86,9 +86,10 @@ def _switches_of_threads() -> dict[str, str]:
 class _Flight:
     """One exercise on a thread of its own, so that a subject that hangs can be given up."""
 
-    def __init__(self, exercise: Callable[[Arena], set[int]]) -> None:
+    def __init__(self, exercise: Callable[[Arena], set[int]], answers_within: float) -> None:
         self._exercise = exercise
-        self._arena = RealArena(LIMIT)
+        self._limit = LIMIT + 3 * answers_within
+        self._arena = RealArena(self._limit, answers_within)
         self.callers: set[int] = set()
 
     def run(self) -> tuple[str, str] | None:
@@ -96,14 +97,14 @@ class _Flight:
         thread = DisposableThread(self._body, name="preflight")
         with self._arena:
             thread.start()
-            returned = thread.returns_within(LIMIT + GRACE)
+            returned = thread.returns_within(self._limit + GRACE)
         verdict = self._arena.verdict if returned else self._give_up(thread)
         self._arena.end_threads()
         return verdict if not returned or (verdict and verdict[0] == FACTORY) else None
 
     def _give_up(self, thread: DisposableThread) -> tuple[str, str]:
         call, rule = self._arena.calling or ("it", FACTORY)
-        fault = f"{call} did not return within {LIMIT:g} s, it is at {thread.place}"
+        fault = f"{call} did not return within {self._limit:g} s, it is at {thread.place}"
         self._arena.given_up = thread.ident
         return rule, fault if thread.end() else f"{fault}, and its thread cannot be ended"
 

@@ -42,8 +42,9 @@ class RealArena(Arena):
     given_up: int | None = None
     """The thread that nobody waits for: it goes no further when the subject returns after all."""
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, answers_within: float = 0.0) -> None:
         self._end = _monotonic() + limit
+        self._hopeless = max(HOPELESS, answers_within)
         self._stillness = Stillness()
         self.verdict: tuple[str, str] | None = None
         self._forgiven: tuple[type[BaseException], ...] = (Halted,)
@@ -95,7 +96,7 @@ class RealArena(Arena):
         def known() -> bool:
             return self.verdict is not None or condition()
 
-        self._stillness.lasts(HOPELESS, self._patience(), unless=known)
+        self._stillness.lasts(self._hopeless, self._patience(), unless=known)
         self._stop_if_judged()
         return condition()
 

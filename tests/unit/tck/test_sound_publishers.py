@@ -19,6 +19,7 @@ from penstock.tck.report import Report, Status
 from penstock.tck.verify import verify_publisher
 from tests.mutants import publishers, publishers_claims, publishers_subscribe, sound_strangers
 from tests.mutants import sound_publishers as sound
+from tests.quick import quick
 
 SAME: dict[str, Any] = {"repeatable": True}
 EAGER: dict[str, Any] = {**SAME, "completes_eagerly": True}
@@ -71,7 +72,13 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[int], Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("manner", IN_MANY_MANNERS)
+EVERY_TIME = (
+    "a generator", "a coroutine", "endless", "a thread", "timers", "all at once",
+    "a loop of its own", "few elements", "no elements",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("manner", quick(IN_MANY_MANNERS, EVERY_TIME))
 def test_a_sound_publisher_passes_in_whatever_manner_it_is_written(manner: str) -> None:
     factory, claims = IN_MANY_MANNERS[manner]
     passes(verify_publisher(factory, **claims))
@@ -207,7 +214,13 @@ def test_the_identity_processor_passes_as_a_publisher(
 
 
 @pytest.mark.parametrize("new_executor", [lambda: None, ThreadPool], ids=["caller", "pool"])
-@pytest.mark.parametrize("claims", [{}, {"shuts_down_when_idle": True}], ids=["stays", "shuts"])
+@pytest.mark.parametrize(
+    "claims",
+    [
+        pytest.param({}, id="stays", marks=pytest.mark.full),
+        pytest.param({"shuts_down_when_idle": True}, id="shuts"),
+    ],
+)
 def test_the_broadcast_passes_as_a_publisher(
     new_executor: Callable[[], Executor | None], claims: dict[str, Any]
 ) -> None:

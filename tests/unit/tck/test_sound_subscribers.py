@@ -17,6 +17,7 @@ from penstock.tck.report import Report, Status
 from penstock.tck.verify_subscriber import verify_subscriber
 from tests.mutants import sound_strangers
 from tests.mutants import sound_subscribers as sound
+from tests.quick import quick
 
 SEEN: dict[str, Any] = {"received": lambda subscriber: subscriber.elements}
 ENDS: dict[str, Any] = {
@@ -83,7 +84,15 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("manner", IN_MANY_MANNERS)
+EVERY_TIME = (
+    "one by one", "everything at once", "in batches", "takes three", "takes one", "wants nothing",
+    "manual, with controls", "pulled", "by a generator", "on a thread", "by a condition",
+    "on a pool", "in parallel", "paced by a timer", "steered from anywhere", "loses patience",
+    "on a loop of its own",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("manner", quick(IN_MANY_MANNERS, EVERY_TIME))
 def test_a_sound_subscriber_passes_in_whatever_manner_it_is_written(manner: str) -> None:
     factory, claims = IN_MANY_MANNERS[manner]
     passes(verify_subscriber(factory, **claims))

@@ -7,7 +7,7 @@ From the bottom up:
 - `trail`, `real_waits`: the story of a run in words;
 - `locks`, `primitives`, `threads`, `clocks`: what a subject uses instead of the real ones;
 - `bases`: what its own subclasses of the real ones inherit instead;
-- `places`, `copies`, `patching`: how it gets them, and how they are taken away again;
+- `places`, `copies`, `loops`, `patching`: how it gets them, and how they are taken away again;
 - `tracing`, `tracers`: switch points in the subject's own code, by `settrace` with `opcodes`,
   `inlining` and `untraced` on Python 3.11, by `monitoring` from 3.12 on;
 - `environment`: what a scenario can do;

@@ -111,6 +111,7 @@ class Patches:
         ):
             self._set(owner, name, getattr(owner, name))
         self._silence_log()
+        self._silence_loops()
         self._silence_unraisable()
         for place in places_in([queue, pool, *self._subject]):
             self._consider(place, stand_ins)
@@ -130,6 +131,14 @@ class Patches:
         else:
             self._undo.append(lambda: _put(owner, name, before))
         _put(owner, name, value)
+
+    def _silence_loops(self) -> None:
+        # Imported here: those who do not explore need not wait for asyncio.
+        from asyncio import BaseEventLoop
+
+        from penstock.tck.explorer.loops import quiet_behind_its_run
+
+        self._set(BaseEventLoop, "__init__", quiet_behind_its_run(BaseEventLoop.__init__))
 
     def _silence_unraisable(self) -> None:
         # The same for finalizers and callbacks of weak references.

@@ -11,13 +11,10 @@ JDK, the extra ``jvm``, and the network when the kit is used for the first time.
 ``answers.py``          makes the parties that the kit asks for
 ``crossing.py``         wraps parties, elements and errors both ways
 ``official_tests.py``   the tests of the kit, and the rules that they are about
-``official_kit.py``     the files of the kit, fetched and verified
-``compilation.py``      ``OutsideJudge.java``, compiled
-``installed_java.py``   the Java of the machine
-``cache.py``            where all of it is kept
+``official_kit.py``     the files of the kit
+``OutsideJudge.java``   has the kit run by Python
 """
 
-from penstock.tck.jvm.problem import JudgeUnavailable
 from penstock.tck.jvm.verify import (
     verify_processor,
     verify_publisher,
@@ -26,7 +23,6 @@ from penstock.tck.jvm.verify import (
 )
 
 __all__ = [
-    "JudgeUnavailable",
     "verify_processor",
     "verify_publisher",
     "verify_subscriber",

@@ -14,7 +14,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Final
 
-from penstock.tck.jvm.compilation import classes
+from penstock.java import Java, JavaUnavailable, classes, find_java
 from penstock.tck.jvm.hearing import (
     Adjourned,
     Began,
@@ -25,16 +25,15 @@ from penstock.tck.jvm.hearing import (
     Refused,
     Started,
 )
-from penstock.tck.jvm.installed_java import Java, find_java
-from penstock.tck.jvm.official_kit import jars
+from penstock.tck.jvm.official_kit import KIT
 from penstock.tck.jvm.official_tests import rule_of
-from penstock.tck.jvm.problem import JudgeUnavailable
 from penstock.tck.jvm.subject import Subject
 from penstock.tck.outcome import FACTORY, PREFLIGHT, Failure, Outcome, Status
 from penstock.tck.report import Report
 
 __all__ = ["LIMIT", "PATIENCE", "SILENCE", "judge", "prepare"]
 
+SOURCE: Final = Path(__file__).with_name("OutsideJudge.java")
 LIMIT: Final = 60.0
 """Seconds for one test of the kit."""
 PATIENCE: Final = 2.0
@@ -73,19 +72,19 @@ def judge(
 def prepare(*, fresh: bool = False) -> tuple[Java, list[Path]]:
     """See to it that the kit can run: the Java for it, and where that finds the classes."""
     _require_a_jvm_can_run(fresh)
-    java = find_java()
-    libraries = jars(java)
-    return java, [classes(java, libraries), *libraries]
+    java = find_java("the official kit")
+    libraries = KIT.jars(java)
+    return java, [classes(java, "outside-judge", [SOURCE], libraries), *libraries]
 
 
 def _require_a_jvm_can_run(fresh: bool) -> None:
     if find_spec("jpype") is None:
-        raise JudgeUnavailable("the official kit needs JPype: pip install 'penstock[jvm]'")
+        raise JavaUnavailable("the official kit needs JPype: pip install 'penstock[jvm]'")
     if not hasattr(os, "fork"):
-        raise JudgeUnavailable("the official kit runs on Linux, on macOS and in WSL: use one")
+        raise JavaUnavailable("the official kit runs on Linux, on macOS and in WSL: use one")
     jpype = sys.modules.get("jpype")
     if not fresh and jpype is not None and jpype.isJVMStarted():
-        raise JudgeUnavailable(
+        raise JavaUnavailable(
             "this process runs a JVM already, so no copy of it can run another one: call the "
             "official kit before the JVM starts, or from the command line"
         )
@@ -163,7 +162,7 @@ class _Sitting:
     def _break_off(self, fault: str) -> None:
         """What ran has failed, and what was to follow it is undecided."""
         if self._current is None:
-            raise JudgeUnavailable(f"the process of the official kit {fault}")
+            raise JavaUnavailable(f"the process of the official kit {fault}")
         if self._running:
             name, number = self._running, rule_of(self._running)
         else:

@@ -75,7 +75,9 @@ class Held:
 
 
 def publisher_to_java(publisher: Publisher[Any]) -> Any:
-    """A publisher of Python, for subscribers of Java."""
+    """A publisher of Python, for subscribers of Java; one of Java stays as it is."""
+    if isinstance(publisher, jpype.JClass(f"{STANDARD}.Publisher")):
+        return publisher
     return _proxy("Publisher", publisher, _publishing(publisher))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from penstock.tck.jvm.court import LIMIT, judge
+from penstock.tck.jvm.court import LIMIT, PATIENCE, judge
 from penstock.tck.jvm.subject import Subject, subject_of
 from penstock.tck.report import Report
 
@@ -77,5 +77,6 @@ def verify_processor(
 
 
 def _verify(subject: Subject, limit: float) -> Report:
-    (report,) = judge(lambda: [subject], limit=limit)
+    patience = max(PATIENCE, getattr(subject.claims, "answers_within", 0.0))
+    (report,) = judge(lambda: [subject], limit=limit, patience=patience)
     return report

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.tck.jvm.problem import JudgeUnavailable
+from penstock.java.problem import JavaUnavailable
 
-__all__ = ["Java", "find_java"]
+__all__ = ["OLDEST", "Java", "find_java"]
 
 OLDEST: Final = 17
+"""The oldest version that will do."""
 _ADVICE: Final = f"install a JDK of version {OLDEST} or newer, or set JAVA_HOME to one"
 
 
@@ -44,15 +45,18 @@ class Java:
         return self.home / "bin" / "javac"
 
 
-def find_java() -> Java:
-    """A Java that is new enough; one with a compiler, if there is one."""
+def find_java(user: str) -> Java:
+    """A Java that is new enough; one with a compiler, if there is one.
+
+    ``user`` is who needs it, for the sentence that says that there is none.
+    """
     found = list(_candidates())
     if not found:
-        raise JudgeUnavailable(f"the official kit needs Java, and there is none: {_ADVICE}")
+        raise JavaUnavailable(f"{user} needs Java, and there is none: {_ADVICE}")
     new = [java for java in found if java.major >= OLDEST]
     if not new:
-        raise JudgeUnavailable(
-            f"the official kit needs Java {OLDEST}, and this is Java {found[0].version}: {_ADVICE}"
+        raise JavaUnavailable(
+            f"{user} needs Java {OLDEST}, and this is Java {found[0].version}: {_ADVICE}"
         )
     return max(new, key=lambda java: java.compiler.exists())
 

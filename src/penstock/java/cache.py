@@ -1,4 +1,4 @@
-"""The folder in which the official kit and what is compiled for it are kept between runs."""
+"""The folder in which fetched files and compiled classes are kept between runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def kept(name: str, fill: Callable[[Path], None], is_sound: Callable[[Path], boo
 
     It appears as a whole or not at all, whoever else wants it at the same time.
     """
-    import fcntl  # not on Windows, which cannot run the kit either
+    import fcntl  # not on Windows
 
     place = _root() / name
     place.parent.mkdir(parents=True, exist_ok=True)

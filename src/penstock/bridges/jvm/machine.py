@@ -1,0 +1,75 @@
+"""The JVM of this process, with our classes in it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import jpype
+
+from penstock.java import OLDEST, JavaUnavailable, classes, find_java
+
+__all__ = ["class_path", "java_class", "require_classes", "start_jvm"]
+
+PACKAGE: Final = "penstock.bridge"
+SOURCES: Final = sorted(Path(__file__).with_name("classes").glob("*.java"))
+_USER: Final = "the bridge to the JVM"
+_starting = threading.Lock()
+
+
+def class_path() -> Path:
+    """The folder of our classes for Java, which are compiled when they are first needed."""
+    return classes(find_java(_USER), "bridge", SOURCES)
+
+
+def start_jvm(class_paths: Iterable[str | os.PathLike[str]] = (), *options: str) -> None:
+    """Start a JVM in this process, with our classes and those of ``class_paths``.
+
+    The ``options`` are those of the command ``java``. A process has one JVM for all its life, so a
+    ``RuntimeError`` says so if there is one already.
+    """
+    with _starting:
+        if jpype.isJVMStarted():
+            raise RuntimeError("this process has a JVM already, and can have no other one")
+        java = find_java(_USER)
+        ours = classes(java, "bridge", SOURCES)
+        os.environ["JAVA_HOME"] = str(java.home)  # where JPype looks first
+        # Signals are for Python.
+        path = [*map(str, class_paths), str(ours)]
+        jpype.startJVM("-Xrs", *options, classpath=path, convertStrings=False)
+
+
+def require_classes() -> None:
+    """See to it that a JVM runs, and knows our classes."""
+    if not jpype.isJVMStarted():
+        start_jvm()
+    if _knows_our_classes():
+        return
+    version = str(jpype.JClass("java.lang.System").getProperty("java.specification.version"))
+    if float(version) < OLDEST:
+        raise JavaUnavailable(
+            f"{_USER} needs Java {OLDEST}, and the JVM of this process is Java {version}: start "
+            "it from a newer JDK"
+        )
+    jpype.addClassPath(str(class_path()))
+    if not _knows_our_classes():
+        raise JavaUnavailable(
+            f"the JVM of this process takes no more classes: start it by {__package__}.start_jvm, "
+            "or with class_path() of that package among its classes"
+        )
+
+
+def java_class(name: str) -> Any:
+    """One of our classes."""
+    return jpype.JClass(f"{PACKAGE}.{name}")
+
+
+def _knows_our_classes() -> bool:
+    try:
+        java_class("Door")
+    except TypeError:
+        return False
+    return True
