@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from docs.marble_picture import picture
-from penstock.flow import Flow
+from penstock.flow import Flow, SharedFlow
 from penstock.flow.fluent import Fluent
+from penstock.flow.surface.multicast import Multicast
 from penstock.flow.surface.running import Running
 from penstock.flow.surface.sources import Sources
 
@@ -27,11 +28,11 @@ goes on. Elements of one moment hang below each other. The tests run every pictu
 
 @dataclass(frozen=True)
 class Operator:
-    """A method of ``Flow`` and what its docstring says."""
+    """A method of a flow and what its docstring says; ``owner`` is what it is called on."""
 
     name: str
     function: Callable[..., Any]
-    is_source: bool
+    owner: str
     summary: str
     explanation: str
     sections: dict[str, str]
@@ -46,7 +47,7 @@ class Operator:
             if name != "self"
         ]
         untyped = signature.replace(parameters=parameters, return_annotation=signature.empty)
-        return f"{'Flow' if self.is_source else 'flow'}.{self.name}{untyped}"
+        return f"{self.owner}.{self.name}{untyped}"
 
     @property
     def marble(self) -> list[str]:
@@ -74,6 +75,9 @@ def groups() -> Iterator[Group]:
         found = operators(base)
         if base is Running:
             found = (*operators(Fluent), *found)  # subscribe, which every flow needs from the start
+        if base is Multicast:
+            own = [each for each in operators(SharedFlow) if each.name != "subscribe"]
+            found = (*found, *own)
         name = base.__module__.rpartition(".")[2]
         title = (inspect.getdoc(inspect.getmodule(base)) or "").partition("\n")[0].rstrip(".")
         yield Group(name, title, tuple(found))
@@ -85,8 +89,9 @@ def operators(owner: type) -> Iterable[Operator]:
         function = getattr(member, "__func__", member)
         if not name.startswith("_") and inspect.isfunction(function):
             is_source = isinstance(member, staticmethod) or owner is Sources
+            called_on = "Flow" if is_source else "shared" if owner is SharedFlow else "flow"
             summary, explanation, sections = read(inspect.getdoc(function) or "")
-            yield Operator(name, function, is_source, summary, explanation, sections)
+            yield Operator(name, function, called_on, summary, explanation, sections)
 
 
 def read(docstring: str) -> tuple[str, str, dict[str, str]]:

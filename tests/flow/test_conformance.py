@@ -30,13 +30,16 @@ PROMISES: dict[str, Any] = {
 }
 NO_OPERATORS = {
     "blocking": "a loop of the calling thread, which is no publisher",
+    "connect": "starts a shared run, and gives what cancels it",
     "explain": "a text about runs",
+    "from_dataframe": "needs Spark: it is judged in tests/spark",
+    "on_spark": "needs Spark: its processor is judged in tests/spark",
     "run_sync": "a result for the calling thread, which is no publisher",
     "subscribe": "what the kit calls at every case",
 }
 """Methods of ``Flow`` that give no stream."""
 
-QUICK = {"create", "flat_map", "group_by", "interval", "map", "map_async", "publish_on"}
+QUICK = {"create", "flat_map", "publish_on"}
 """One of each kind, for the quick run."""
 
 

@@ -1,4 +1,4 @@
-"""Every public method of ``Flow`` says the same things of itself, and its example is right."""
+"""Every public method of a flow says the same things of itself, and its example is right."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ import re
 import pytest
 
 import penstock
-from penstock.flow import Flow, X
+from penstock.flow import Flow, GroupedFlow, SharedFlow, X
 
 METHODS = {
-    name: inspect.unwrap(getattr(Flow, name))
-    for name in dir(Flow)
-    if not name.startswith("_") and callable(getattr(Flow, name)) and name != "flow"
+    getattr(kind, name).__qualname__: inspect.unwrap(getattr(kind, name))
+    for kind in (Flow, SharedFlow, GroupedFlow)
+    for name in dir(kind)
+    if not name.startswith("_") and callable(getattr(kind, name)) and name != "flow"
 }
 HEADINGS = (
     "Emits when:", "Backpressures when:", "Completes when:", "Cancels when:",

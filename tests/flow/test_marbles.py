@@ -15,10 +15,13 @@ from penstock import UNBOUNDED, Flow, VirtualTime
 from penstock.testing import ManualSubscriber, marble
 from penstock.testing.signals import OnComplete, OnError, OnNext, Signal
 
-# They give no stream that could be drawn.
+# They give no stream that could be drawn, or one that needs Spark.
 WITHOUT_MARBLES = {
     "blocking",
+    "connect",
     "explain",
+    "from_dataframe",
+    "on_spark",
     "run_sync",
     "subscribe",
 }

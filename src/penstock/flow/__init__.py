@@ -16,6 +16,7 @@
 ``event_loop.py``  which loop the coroutines of a run belong to
 ``intake.py``      where foreign publishers enter
 ``retry.py``       when and how often a flow that failed is run anew
+``spark_hook.py``  where Spark is looked up
 ``site.py``        which line of the user's code made an operator
 """
 

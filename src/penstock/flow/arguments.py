@@ -7,12 +7,12 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from datetime import timedelta
 from operator import index
 from threading import TIMEOUT_MAX
-from typing import Any, SupportsIndex, TypeAlias, TypeVar
+from typing import Any, Final, SupportsIndex, TypeAlias, TypeVar
 
-from penstock.api import Publisher
+from penstock.api import UNBOUNDED, Publisher
 from penstock.demand import shorten
 from penstock.flow.expression import Expression, inlined
-from penstock.runtime import Clock
+from penstock.runtime import Clock, Executor
 
 __all__ = [
     "ErrorKinds",
@@ -24,6 +24,8 @@ __all__ = [
     "require_element",
     "require_error",
     "require_error_kinds",
+    "require_executor",
+    "require_flag",
     "require_function",
     "require_integers",
     "require_iterable",
@@ -42,18 +44,48 @@ ErrorKinds: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 """A class of errors, or several, as ``except`` takes them."""
 
 
+# What awaits where the operator does not; for others a plain function has to do.
+AWAITS_INSTEAD: Final = {
+    "create": "from_async_iterable",
+    "defer": "from_awaitable",
+    "from_callable": "from_awaitable",
+    "generate": "from_async_iterable",
+}
+TAKES_NO_ELEMENTS: Final = (
+    "collect", "conflate", "do_finally", "do_on_discard", "do_on_error", "on_backpressure_drop",
+    "on_error_map", "on_error_resume", "Retry", "using", "watch_stalls",
+)  # fmt: skip
+
+
 def require_callable(operator: str, function: Callable[..., T]) -> Callable[..., T]:
     """``function``, when it can be called and gives its result at once."""
     if isinstance(function, Expression):
         raise TypeError(f"{operator} takes no expression here; use a lambda")
     if not callable(function):
         raise TypeError(f"{operator} needs a function, not {shorten(function)}")
-    if inspect.iscoroutinefunction(function):
+    if is_made_by(inspect.iscoroutinefunction, function):
+        instead = AWAITS_INSTEAD.get(operator, "map_async")
+        hint = "give a plain function" if operator in TAKES_NO_ELEMENTS else f"use {instead}"
         raise TypeError(
             f"{operator} got the coroutine function {shorten(function)}, "
-            "whose result is not there yet; use map_async"
+            f"whose result is not there yet; {hint}"
         )
+    refuse_async_generator(operator, function)
     return function
+
+
+def is_made_by(asked: Callable[[object], bool], function: object) -> bool:
+    """Whether a function, or an object that is called like one, is of some kind."""
+    return asked(function) or (callable(function) and asked(function.__call__))
+
+
+def refuse_async_generator(operator: str, function: object) -> None:
+    """No operator iterates over what an asynchronous generator function returns."""
+    if is_made_by(inspect.isasyncgenfunction, function):
+        raise TypeError(
+            f"{operator} got the asynchronous generator function {shorten(function)}; "
+            "make a flow of what it returns by from_async_iterable, in a flat_map for instance"
+        )
 
 
 def require_function(
@@ -67,6 +99,13 @@ def require_function(
     return inlined(require_callable(operator, function), arguments=arguments)
 
 
+def require_flag(operator: str, name: str, value: object) -> bool:
+    """``value``, when it is a ``bool``: a text that says no would count as yes."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{operator}: {name} must be True or False, not {shorten(value)}")
+    return value
+
+
 def require_integers(operator: str, values: Iterable[SupportsIndex]) -> list[int]:
     """``values`` as whole numbers, when they are."""
     for value in values:
@@ -78,23 +117,49 @@ def require_integers(operator: str, values: Iterable[SupportsIndex]) -> list[int
 def require_iterable(operator: str, iterable: Iterable[T]) -> Iterable[T]:
     """``iterable``, when it is one, be it by ``__iter__`` or by ``__getitem__``."""
     kind = type(iterable)
+    if isinstance(iterable, Expression):
+        raise TypeError(f"{operator} needs an iterable, and takes no expression")
     if hasattr(kind, "__iter__") or hasattr(kind, "__getitem__"):
         return iterable
-    hint = "; use from_async_iterable" if hasattr(kind, "__aiter__") else ""
+    if is_publisher(iterable):
+        hint = "; use from_publisher"
+    else:
+        hint = "; use from_async_iterable" if hasattr(kind, "__aiter__") else ""
     raise TypeError(f"{operator} needs an iterable, not {shorten(iterable)}{hint}")
 
 
 def require_publisher(operator: str, publisher: Publisher[T]) -> Publisher[T]:
     """``publisher``, when it is one."""
-    # A question to the protocol would take longer than to subscribe, and flat_map asks often.
-    if isinstance(publisher, type) or not callable(getattr(publisher, "subscribe", None)):
-        raise TypeError(f"{operator} needs a publisher, not {shorten(publisher)}")
+    if not is_publisher(publisher):
+        several = isinstance(publisher, list | tuple) and all(map(is_publisher, publisher))
+        hint = f"; give them one by one: {operator}(*publishers)" if several else ""
+        raise TypeError(f"{operator} needs a publisher, not {shorten(publisher)}{hint}")
     return publisher
+
+
+def is_publisher(candidate: object) -> bool:
+    """Whether something can be subscribed to."""
+    # A question to the protocol would take longer than to subscribe, and flat_map asks often.
+    if isinstance(candidate, type | Expression):
+        return False
+    return callable(getattr(candidate, "subscribe", None))
+
+
+def require_executor(operator: str, executor: Executor) -> Executor:
+    """``executor``, when it is one."""
+    if isinstance(executor, type | Expression) or not isinstance(executor, Executor):
+        raise TypeError(
+            f"{operator} needs an executor, such as ThreadPool(), which has a method "
+            f"execute(task), not {shorten(executor)}"
+        )
+    return executor
 
 
 def require_clock(operator: str, clock: Clock | None) -> Clock | None:
     """``clock``, when it is one, or none for real time."""
-    if clock is not None and (isinstance(clock, type) or not isinstance(clock, Clock)):
+    if clock is None:
+        return None
+    if isinstance(clock, type | Expression) or not isinstance(clock, Clock):
         raise TypeError(f"{operator} needs a clock, or None for real time, not {shorten(clock)}")
     return clock
 
@@ -116,6 +181,8 @@ def require_error(operator: str, error: Exception) -> Exception:
 def require_error_kinds(operator: str, kinds: ErrorKinds) -> ErrorKinds:
     """``kinds``, when they are classes of errors that can be handled."""
     each: tuple[object, ...] = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not each:
+        raise ValueError(f"{operator} handles at least one subclass of Exception, not ()")
     for kind in each:
         if not isinstance(kind, type) or not issubclass(kind, Exception):
             raise TypeError(f"{operator} handles subclasses of Exception, not {shorten(kind)}")
@@ -123,11 +190,13 @@ def require_error_kinds(operator: str, kinds: ErrorKinds) -> ErrorKinds:
 
 
 def require_size(operator: str, name: str, value: object, least: int = 1) -> int:
-    """``value``, when it is an ``int`` of at least ``least``."""
+    """``value``, when it is an ``int`` from ``least`` to what is as good as no bound."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"{operator}: {name} must be an int, not {shorten(value)}")
     if value < least:
-        raise ValueError(f"{operator}: {name} must be at least {least}, not {value}")
+        raise ValueError(f"{operator}: {name} must be at least {least}, not {shorten(value)}")
+    if value > UNBOUNDED:
+        raise ValueError(f"{operator}: {name} must be at most UNBOUNDED, not {shorten(value)}")
     return value
 
 
@@ -140,7 +209,8 @@ def require_seconds(
         raise TypeError(f"{operator}: {name} must be seconds or a timedelta, not {shorten(value)}")
     if not (0 < seconds < TIMEOUT_MAX or (or_zero and seconds == 0)):
         least = "0 seconds or more" if or_zero else "above 0 seconds"
-        raise ValueError(f"{operator}: {name} must be {least}, not {shorten(value)}")
+        most = f" and below {TIMEOUT_MAX:.0f}" if seconds != seconds or seconds > 0 else ""
+        raise ValueError(f"{operator}: {name} must be {least}{most}, not {shorten(value)}")
     return float(seconds)
 
 
@@ -152,6 +222,7 @@ def require_awaiting_function(
         raise TypeError(f"{operator} takes no expression; give a coroutine function, or use map")
     if not callable(function):
         raise TypeError(f"{operator} needs a coroutine function, not {shorten(function)}")
+    refuse_async_generator(operator, function)
     return function
 
 
@@ -159,7 +230,9 @@ def require_awaitable(
     operator: str, awaitable: Awaitable[T] | Callable[[], Awaitable[T]]
 ) -> Awaitable[T] | Callable[[], Awaitable[T]]:
     """``awaitable``, when it is one, or a function that may make one."""
-    if not inspect.isawaitable(awaitable) and not callable(awaitable):
+    refuse_async_generator(operator, awaitable)
+    is_expression = isinstance(awaitable, Expression)
+    if is_expression or not (inspect.isawaitable(awaitable) or callable(awaitable)):
         raise TypeError(
             f"{operator} needs an awaitable, or a function that makes one, not {shorten(awaitable)}"
         )
@@ -170,12 +243,11 @@ def require_async_iterable(operator: str, iterable: AsyncIterable[T]) -> AsyncIt
     """``iterable``, when it is an asynchronous one."""
     if hasattr(type(iterable), "__aiter__"):
         return iterable
+    hint = ""
     if inspect.isasyncgenfunction(iterable):
         hint = "; call the function"
-    elif hasattr(type(iterable), "__iter__"):
+    elif hasattr(type(iterable), "__iter__") and not isinstance(iterable, Expression):
         hint = "; use from_iterable"
-    else:
-        hint = ""
     raise TypeError(f"{operator} needs an asynchronous iterable, not {shorten(iterable)}{hint}")
 
 
@@ -200,6 +272,8 @@ def require_level(operator: str, level: object) -> int:
 def require_kinds(operator: str, kinds: type | tuple[type, ...]) -> type | tuple[type, ...]:
     """``kinds``, when they are classes, as ``isinstance`` takes them."""
     each: tuple[object, ...] = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not each:
+        raise ValueError(f"{operator}: only must be a class, or several, not ()")
     for kind in each:
         if not isinstance(kind, type):
             raise TypeError(f"{operator}: only must be a class, or several, not {shorten(kind)}")
@@ -208,7 +282,7 @@ def require_kinds(operator: str, kinds: type | tuple[type, ...]) -> type | tuple
 
 def require_listener(operator: str, listener: object, methods: Iterable[str]) -> object:
     """``listener``, when it has any of ``methods``."""
-    if isinstance(listener, type) or not any(
+    if isinstance(listener, type | Expression) or not any(
         callable(getattr(listener, method, None)) for method in methods
     ):
         raise TypeError(

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from penstock.api import Publisher
-from penstock.demand import without_own_frames
+from penstock.demand import shorten, without_own_frames
 from penstock.flow.blocking import pulled_by
 from penstock.flow.elements import PENDING, PlainHost, close
 from penstock.flow.event_loop import call_on
@@ -110,7 +110,7 @@ async def awaited(flow: Publisher[Any]) -> Any:
                 result = element
             else:
                 raise ValueError(
-                    "an awaited flow gives one element, and this one gave a second: "
-                    "await flow.last(), flow.first() or flow.to_list()"
+                    "an awaited flow gives one element, and this one gave a second, "
+                    f"{shorten(element)}: await flow.last(), flow.first() or flow.to_list()"
                 )
     return result

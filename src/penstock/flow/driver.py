@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextvars import Context, copy_context
-from operator import length_hint
 from threading import get_ident
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,9 +12,9 @@ from weakref import ref
 
 from penstock.api import UNBOUNDED, Subscriber
 from penstock.demand import Outlet, illegal_request
-from penstock.flow.elements import SATISFIED, Elements, Host, Receiver, close
+from penstock.flow.elements import SATISFIED, Elements, Host, Receiver, close, is_used_up
 from penstock.flow.event_loop import remember_running_loop
-from penstock.flow.site import with_note
+from penstock.flow.site import named, with_note
 from penstock.flow.weaving import Sink
 from penstock.runtime import NewLock
 from penstock.runtime.undelivered import stream_title
@@ -102,6 +101,9 @@ class Driver(Outlet[T]):
         finally:
             self.thread = 0
 
+    def _rejected(self, error: Exception) -> None:
+        super()._rejected(named(error, self.plan.origin))
+
     def _serve(self) -> None:
         try:
             if self.source is None:
@@ -121,7 +123,7 @@ class Driver(Outlet[T]):
             self._read_mailbox()
             wanted = self.wanted
             # 1.5: the end needs no demand. Nothing is asked of anybody while looking for it.
-            if not wanted and not self.ended and not self._knows_its_end():
+            if not wanted and not self.ended and not is_used_up(self.sized):
                 self._rest()
                 return
             requested = self.requested
@@ -148,9 +150,6 @@ class Driver(Outlet[T]):
             with self._progress_lock:
                 n, self._mailbox = self._mailbox, 0
             self.requested += n
-
-    def _knows_its_end(self) -> bool:
-        return self.sized is not None and length_hint(self.sized, 1) == 0
 
     @property
     def wanted(self) -> int:

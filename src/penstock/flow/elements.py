@@ -13,6 +13,8 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from itertools import chain
+from operator import length_hint
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from weakref import ref
@@ -37,8 +39,10 @@ __all__ = [
     "close_quietly",
     "discard",
     "failing",
+    "is_used_up",
     "started",
     "taken_out",
+    "unclosed",
 ]
 
 
@@ -181,6 +185,22 @@ def close_quietly(elements: object) -> None:
         close(elements)
     except Exception as error:
         report_undelivered(error, cite("3.15", "closing the source of a stream raised"))
+
+
+def is_used_up(sized: object) -> bool:
+    """Whether something that may know how many elements it has left knows that it has none."""
+    try:
+        return sized is not None and length_hint(sized, 1) == 0
+    except OverflowError:  # more than there are numbers for
+        return False
+
+
+def unclosed(elements: Elements) -> Elements:
+    """``elements`` for a ``yield from`` that must not close them.
+
+    Whoever handles their errors has to leave alone what closing them raises.
+    """
+    return chain(elements)
 
 
 def started(generator: Elements) -> Elements:

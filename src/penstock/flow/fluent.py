@@ -16,7 +16,7 @@ from penstock.flow.stage import Origin
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
 
-__all__ = ["Fluent", "opened"]
+__all__ = ["Fluent", "opened", "with_origin"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -67,7 +67,11 @@ class Fluent(Generic[T_co]):
         plan = self.plan
         driver = Driver(plan, subscriber)
         del subscriber  # 3.13: an error that somebody keeps also keeps this frame
-        plan.origin.start(driver)
+        try:
+            plan.origin.start(driver)
+        except BaseException:  # an interrupt: whoever is told of it gets no elements any more
+            driver.cancel()
+            raise
         driver.wake()
 
     @property
@@ -114,3 +118,12 @@ def opened(
     intake = Intake(host, each, prefetch, most)
     subscribe(intake, publisher)
     return intake.elements()
+
+
+def with_origin(flow: Fluent[Any], origin: Origin) -> Flow[Any]:
+    """The stages of ``flow`` behind another origin."""
+    moved = Fluent.flow(origin)
+    for each in reversed(list(flow._lineage())):
+        if each._stage is not None:
+            moved = moved._then(each._stage)
+    return moved

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
+from operator import length_hint
 from typing import Any, Final, Protocol
 
 from penstock.api import UNBOUNDED, Publisher, Subscriber, Subscription
@@ -35,7 +37,7 @@ class Intake(Inlet, Receiver):
     demand. Elements that have come go first, an error follows them.
     """
 
-    __slots__ = ("_each", "_eager", "_host", "_most", "arrived", "waiting")
+    __slots__ = ("_each", "_eager", "_host", "_most", "_taken", "_turns", "arrived", "waiting")
 
     def __init__(
         self,
@@ -51,8 +53,15 @@ class Intake(Inlet, Receiver):
         self._each = each
         self._most = most
         self._eager = eager
+        self._taken = 0
+        self._turns: Iterator[int] = iter(())
         self.arrived: deque[Any] = deque()
         self.waiting = False
+
+    @property
+    def came(self) -> int:
+        """How many elements have come so far, whichever way; for ``explain``."""
+        return self._taken - length_hint(self._turns) + len(self.arrived)
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Take the subscription; it is asked once something is wanted, or at once if eager."""
@@ -60,7 +69,7 @@ class Intake(Inlet, Receiver):
             subscription.take_part_in(self._host)
         if self.accept(subscription):
             if self._eager:
-                self._ask(0)
+                self._ask()
             self.notify()
 
     def on_next(self, element: object) -> None:
@@ -105,7 +114,6 @@ class Intake(Inlet, Receiver):
     def _elements(self) -> Elements:
         arrived = self.arrived
         portion = max(self.capacity // 4, 1)
-        taken = 0
         try:
             yield None
             while True:
@@ -113,13 +121,14 @@ class Intake(Inlet, Receiver):
                 ready = min(len(arrived), portion)
                 if ready:
                     self.waiting = False
-                    for _ in range(ready):
+                    self._taken += ready
+                    self._turns = iter(range(ready))  # it counts what is still to be taken
+                    for _ in self._turns:
                         yield arrived.popleft()
-                    taken += ready
-                    self._ask(taken)
+                    self._ask()
                 elif self.ending is not None and not arrived:
                     break
-                elif not self._ask(taken):
+                elif not self._ask():
                     yield PENDING
         finally:
             self._host.ended.discard(self)
@@ -128,9 +137,9 @@ class Intake(Inlet, Receiver):
             assert self.ending is not None
             raise self.ending
 
-    def _ask(self, taken: int) -> bool:
+    def _ask(self) -> bool:
         """Ask for what is wanted; whether something came at once."""
-        wanted = UNBOUNDED if self._eager else self._host.wanted
+        wanted, taken = UNBOUNDED if self._eager else self._host.wanted, self._taken
         if wanted and (self._each == 1 or self._asked == taken):
             wanted = min(wanted * self._each, UNBOUNDED)
             self.refill(wanted=min(taken + wanted, self._most), taken=taken)

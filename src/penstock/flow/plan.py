@@ -8,6 +8,7 @@ from weakref import ref
 
 from penstock.api import UNBOUNDED
 from penstock.flow.elements import Elements, Host, failing
+from penstock.flow.landing import SECTION, Staircase
 from penstock.flow.stage import Origin, Part, Stage, Woven
 from penstock.flow.weaving import NESTED_LOOPS, Segment, Sink
 
@@ -27,7 +28,9 @@ class Plan:
         self.origin = origin
         self._parts: list[PlannedPart] = []
         self.waits = origin.waits
-        for part in parts_of(origin, stages):
+        for number, part in enumerate(parts_of(origin, stages)):
+            # Behind a landing everything waits for what is brought up to it.
+            self.waits = self.waits or number == SECTION
             self._parts.append((part, self.waits))
             if isinstance(part, Stage):
                 self.waits = self.waits or part.waits
@@ -41,21 +44,33 @@ class Plan:
 
     def open(self, host: Host, each: int = 1, *, sink: Sink = Sink.ITERATE) -> Elements:
         """The elements at the end of the plan, for one host."""
-        return self._opened(self._parts, host, each, sink)
+        staircase = Staircase(host)
+        return staircase.up_to(self._opened(self._parts, host, each, sink, staircase))
 
     def deliver(self, host: Host, receiver: object, sink: Sink) -> Elements:
         """Give the elements at the end of the plan to ``receiver``; yields where it must pause."""
         before, (last, waits) = self._delivery
-        elements = self._opened(before, host, 1, Sink.ITERATE)
-        return last.apply(elements, host, waits=waits, sink=sink, receiver=receiver)
+        staircase = Staircase(host)
+        elements = self._opened(before, host, 1, Sink.ITERATE, staircase)
+        delivery = last.apply(elements, host, waits=waits, sink=sink, receiver=receiver)
+        return staircase.up_to(delivery)
 
-    def _opened(self, parts: Sequence[PlannedPart], host: Host, each: int, sink: Sink) -> Elements:
+    def _opened(
+        self,
+        parts: Sequence[PlannedPart],
+        host: Host,
+        each: int,
+        sink: Sink,
+        staircase: Staircase,
+    ) -> Elements:
         try:
             each = min(each * self._each, UNBOUNDED)
             elements = self.origin.open_at_most(host, each, self._most)
         except Exception as error:
             elements = failing(host, error)  # for the stages behind it: one may handle it
-        for part, waits in parts:
+        for number, (part, waits) in enumerate(parts):
+            if number and number % SECTION == 0:
+                elements = staircase.land(elements)
             if isinstance(part, Segment):
                 elements = part.apply(elements, host, waits=waits, sink=sink)
             else:

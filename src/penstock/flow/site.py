@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import NamedTuple, Protocol, TypeVar
 
-__all__ = ["Located", "Site", "caller", "is_own", "note", "parts_at", "with_note"]
+__all__ = ["Located", "Site", "caller", "is_own", "named", "note", "parts_at", "with_note"]
 
 OWN = __name__.partition(".")[0]
 OPENING, PLACE = "in ", ", assembled at "
@@ -53,13 +53,19 @@ def with_note(error: E) -> E:
     operator is named once: where an error is handled and passed on is not where it arose.
     """
     passed = list(_passed(error.__traceback__))
-    if passed and not any(map(_names_an_operator, _notes(error))):
-        origin = passed[-1][0]
-        note(error, f"{OPENING}{origin.name}{PLACE}{origin.site or 'an unknown place'}")
+    if passed:
+        named(error, passed[-1][0])
     for _, *behind in reversed(passed):
         for part in behind:
             if part.mark:
                 note(error, part.mark)
+    return error
+
+
+def named(error: E, part: Located) -> E:
+    """``error``, with a note that names ``part``, unless it names an operator already."""
+    if not any(map(_names_an_operator, _notes(error))):
+        note(error, f"{OPENING}{part.name}{PLACE}{part.site or 'an unknown place'}")
     return error
 
 

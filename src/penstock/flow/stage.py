@@ -8,7 +8,7 @@ see ``weaving.py``. Any other stage is a generator over the elements in front of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from penstock.api import UNBOUNDED
 from penstock.flow.elements import Elements, Host, close, started
@@ -18,7 +18,10 @@ from penstock.runtime import Executor
 if TYPE_CHECKING:
     from penstock.flow.weaving import Loop
 
-__all__ = ["Origin", "Part", "Stage", "Woven"]
+__all__ = ["Origin", "Part", "Replay", "Stage", "Woven"]
+
+Replay: TypeAlias = Literal["from_start", "position", "none"]
+"""What a source can do after a restart: give the same again, go on behind a position, neither."""
 
 
 class Part(ABC):
@@ -50,10 +53,12 @@ class Origin(Part):
 
     ``waits``     whether it may yield ``PENDING``
     ``executor``  where all that follows it runs; ``None`` for whoever asks
+    ``replay``    what it can do after a restart
     """
 
     waits: bool = True
     executor: Executor | None = None
+    replay: Replay = "none"
 
     def prepare(self, host: Host) -> Any:
         """Make what ``start`` and ``open`` share; it is kept as ``host.prepared``."""

@@ -23,9 +23,13 @@ class AsyncioLoop:
         # Imported here: programs without a loop need not wait for asyncio.
         from asyncio import _get_running_loop
 
-        running = loop or _get_running_loop()
+        running = _get_running_loop() if loop is None else loop
         if running is None:
             raise RuntimeError("no asyncio loop is running here; give one, or make this inside one")
+        if not hasattr(running, "call_soon_threadsafe"):
+            raise TypeError(f"AsyncioLoop needs an asyncio loop, not {loop!r}")
+        if running.is_closed():
+            raise RuntimeError(f"AsyncioLoop needs an asyncio loop that is open, not {loop!r}")
         self._loop = running
         self._running_loop = _get_running_loop
 

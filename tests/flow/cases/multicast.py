@@ -16,9 +16,11 @@ CASES = [
     Case("share, as the front of a flow", lambda flow: flow.share().map(int), same),
     Case("share with grace", lambda flow: flow.share(grace=3600).map(int), same, keeps=True),
     Case("publish and ref_count", lambda flow: flow.publish().ref_count(), same, claims=SHARED),
-    Case("publish and auto_connect", lambda flow: flow.publish().auto_connect(), same, keeps=True),
     Case(
-        "replay and ref_count",
+        "auto_connect behind publish", lambda flow: flow.publish().auto_connect(), same, keeps=True
+    ),
+    Case(
+        "ref_count behind replay",
         lambda flow: flow.replay(3).ref_count(),
         same,
         keeps=True,
@@ -27,7 +29,7 @@ CASES = [
     Case("replay", lambda flow: flow.replay(3), same, keeps=True),
     Case("replay within a time", lambda flow: flow.replay(3, within=3600), same, keeps=True),
     Case(
-        "cache and ref_count",
+        "ref_count behind cache",
         lambda flow: flow.cache().ref_count(),
         same,
         keeps=True,

@@ -16,6 +16,7 @@ def ten() -> Iterator[int]:
 
 CASES = [
     Case("defer", lambda flow: Flow.defer(lambda: flow), lambda given: given),
+    Case("resumable", lambda flow: Flow.resumable(lambda position: flow), lambda given: given),
     Case(
         "defer a chain",
         lambda flow: Flow.defer(lambda: flow.filter(lambda x: x % 2)).map(lambda x: x + 1),

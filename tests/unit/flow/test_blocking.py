@@ -18,10 +18,17 @@ NAME: ContextVar[str] = ContextVar("NAME")
 
 
 @pytest.fixture
-def interrupts() -> Iterator[None]:
-    """SIGINT raises, also where the tests were started in the background."""
-    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
+def interrupted() -> Iterator[threading.Event]:
+    """SIGINT raises once, also where the tests were started in the background, and is noted."""
+    interrupted = threading.Event()
+
+    def interrupt(number: int, frame: object) -> None:
+        if not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+
+    usual = signal.signal(signal.SIGINT, interrupt)
+    yield interrupted
     signal.signal(signal.SIGINT, usual)
 
 
@@ -118,9 +125,10 @@ def test_the_end_of_the_with_block_cancels_upstream() -> None:
     assert publisher.cancelled
 
 
-@pytest.mark.usefixtures("interrupts")
 @pytest.mark.parametrize("with_a_loop", [False, True], ids=["without a loop", "with a loop"])
-def test_an_interrupt_while_it_waits_cancels_upstream(with_a_loop: bool) -> None:
+def test_an_interrupt_while_it_waits_cancels_upstream(
+    interrupted: threading.Event, with_a_loop: bool
+) -> None:
     publisher: ManualPublisher[int] = ManualPublisher()
     flow = Flow.from_publisher(publisher)
     if with_a_loop:
@@ -128,7 +136,8 @@ def test_an_interrupt_while_it_waits_cancels_upstream(with_a_loop: bool) -> None
 
     def interrupt() -> None:
         publisher.await_requested(1)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        while not interrupted.wait(0.01):  # one that comes just before the system call is not seen
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
     thread.start()

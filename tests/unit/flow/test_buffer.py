@@ -205,7 +205,7 @@ def test_buffer_says_what_it_needs() -> None:
         flow.buffer(0)
     with pytest.raises(ValueError, match="buffer: every must be above 0 seconds, not 0"):
         flow.buffer(every=0)
-    with pytest.raises(TypeError, match="buffer needs a function, not 'now'"):
+    with pytest.raises(TypeError, match="buffer: until must be .* or a publisher, not 'now'"):
         flow.buffer(until="now")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="buffer needs a clock"):
         flow.buffer(every=1, clock="noon")  # type: ignore[arg-type]

@@ -209,14 +209,171 @@ def test_what_several_groups_have_in_common_is_said_once() -> None:
     subscriber.cancel()
 
 
-def test_unbounded_demand_is_called_all_and_its_elements_are_not_counted() -> None:
+def test_unbounded_demand_is_called_all() -> None:
     source: ManualPublisher[int] = ManualPublisher()
     flow = Flow.from_publisher(source)
     subscriber = subscribed(flow, request=UNBOUNDED)
     source.next(1)
     edge = only_run(flow).edges[0]
-    assert str(edge) == "from_publisher -> your subscriber: requested all, waiting for 0.0 s"
+    assert str(edge) == (
+        "from_publisher -> your subscriber: requested all, delivered 1, waiting for 0.0 s"
+    )
     subscriber.cancel()
+
+
+@pytest.mark.parametrize(
+    "source", [Flow.range(9), Flow.of(*range(9)), Flow.from_iterable([*"abc"])]
+)
+def test_the_position_in_a_source_with_a_length_says_what_was_delivered(source: Flow[Any]) -> None:
+    seen: list[int | None] = []
+
+    def look(x: object) -> None:
+        seen.append(only_run(flow).edges[0].delivered)
+
+    flow = source.named("source").map(lambda x: x).do_on_next(lambda x: None)
+    flow.subscribe(TellingSubscriber(look))
+    assert seen == list(range(1, len(seen) + 1))
+
+
+class TellingSubscriber(ManualSubscriber[Any]):
+    """Asks for all, and calls a function for each element."""
+
+    def __init__(self, function: Callable[[Any], object]) -> None:
+        super().__init__(request=UNBOUNDED)
+        self._function = function
+
+    def on_next(self, element: Any) -> None:
+        self._function(element)
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        Flow.range(9).filter(X > 2),
+        Flow.from_iterable(iter(range(9))),
+        Flow.range(9).flat_map_iterable(lambda x: [x, x]),
+        Flow.range(9).filter(X > 2).publish_on(CallingThread(), prefetch=1),
+    ],
+)
+def test_what_nothing_counts_is_said_not_to_be_counted(flow: Flow[int]) -> None:
+    seen: list[str] = []
+    flow.subscribe(TellingSubscriber(lambda x: seen.append(str(only_run(flow).edges[0]))))
+    assert "requested all, delivered not counted" in seen[-1]
+
+
+def test_what_a_flow_in_front_gave_is_known_also_when_it_is_done() -> None:
+    later = Later()
+    flow = Flow.range(3).subscribe_on(later).publish_on(later).map(X + 1)
+    subscriber = subscribed(flow, request=1)
+    later.run()
+    edge = only_run(flow).edges[1]
+    assert (edge.giver, edge.taker) == ("its source", "publish_on")
+    assert edge.delivered == 3
+    subscriber.cancel()
+
+
+# A boundary behind a flow that never waits.
+
+
+def test_the_edge_of_a_boundary_behind_a_loop_counts_what_was_made_in_advance(watch: Watch) -> None:
+    later = Later()
+    flow = Flow.range(9).map(X + 1).publish_on(later, prefetch=4).filter(X > 0)
+    subscriber = subscribed(flow)
+    later.run()
+    subscriber.request(1)
+    later.run()
+    watch.time += 2
+    edges = only_run(flow).edges
+    assert edges == (
+        Edge("filter", "your subscriber", requested=1, delivered=1, waiting=2),
+        Edge(
+            "map", "publish_on", requested=4, delivered=4, buffered=3, capacity=4, waiting=2,
+            handed_on=True,
+        ),
+    )  # fmt: skip
+    assert str(edges[1]).endswith(
+        "delivered 4, buffered 3 of 4, waiting for 2.0 s, the rest is made where it is taken"
+    )
+    assert sentence(flow) == (
+        "`map` waits for `publish_on`, which waits for demand from your subscriber, for 2.0 s"
+    )
+    subscriber.cancel()
+    later.run()
+
+
+def test_a_boundary_is_shown_before_its_executor_has_run() -> None:
+    later = Later()
+    flow = Flow.range(9).publish_on(later, prefetch=4)
+    subscriber = subscribed(flow)
+    assert [(edge.giver, edge.buffered) for edge in only_run(flow).edges] == [
+        ("publish_on", 0),
+        ("range", 4),
+    ]
+    later.run()
+    subscriber.cancel()
+
+
+def test_a_boundary_waits_for_the_thread_that_makes_its_first_elements() -> None:
+    later = Later()
+    found: list[Run] = []
+
+    def slow(x: int) -> int:
+        later.run()
+        found.append(only_run(flow))
+        return x
+
+    flow = Flow.range(2).map(slow).publish_on(later)
+    subscriber = subscribed(flow, request=2)
+    later.run()
+    assert found[0].edges[1].handed_on is False
+    assert found[0].edges[1].delivered == 0
+    assert found[1].edges[1].delivered == 1
+    line = slow.__code__.co_firstlineno + 2
+    assert found[0].sentence == (
+        "`publish_on` waits for the function of `map` to return, "
+        f"which is at {__file__}:{line}, in slow, for 0.0 s"
+    )
+    subscriber.cancel()
+
+
+def test_a_boundary_behind_a_loop_counts_for_a_subscriber_that_asks_for_all() -> None:
+    later, seen = Later(), list[int | None]()
+    flow = Flow.range(6).map(X + 1).publish_on(later, prefetch=2).map(X + 1)
+    flow.subscribe(TellingSubscriber(lambda x: seen.append(only_run(flow).edges[0].delivered)))
+    later.run()
+    assert seen == [1, 2, 3, 4, 5, 6]
+
+
+# Shared runs.
+
+
+def test_the_subscribers_of_a_shared_flow_have_one_run() -> None:
+    source: ManualPublisher[int] = ManualPublisher()
+    flow = Flow.from_publisher(source).map(X + 1).share()
+    assert [str(part) for part in flow.explain().segments] == ["from_publisher", "map", "share"]
+    subscribers = [subscribed(flow, request) for request in (1, 3)]
+    source.next(1, 2)
+    assert [str(edge) for edge in only_run(flow).edges] == [
+        "share -> your subscriber: requested 1, delivered 1, buffered 1 of 256",
+        "share -> your subscriber: requested 3, delivered 2, buffered 0 of 256",
+        "its publisher -> the shared run: requested 3, delivered 2, buffered 0 of 256",
+    ]
+    assert sentence(flow) == "the shared run waits for its publisher"
+    for subscriber in subscribers:
+        subscriber.cancel()
+    assert flow.explain().runs == ()
+
+
+def test_a_shared_run_that_was_not_started_says_so() -> None:
+    flow = Flow.range(3).publish().auto_connect(2)
+    first = subscribed(flow, request=1)
+    assert sentence(flow) == (
+        "the shared run waits to be started, by connect() or by more subscribers"
+    )
+    second = subscribed(flow, request=1)
+    assert "started" not in sentence(flow)
+    first.cancel()
+    second.cancel()
 
 
 def test_a_wake_up_that_leads_to_nothing_does_not_restart_the_time(watch: Watch) -> None:

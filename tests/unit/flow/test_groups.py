@@ -11,7 +11,15 @@ from weakref import ref
 
 import pytest
 
-from penstock import UNBOUNDED, Flow, ThreadPool, VirtualTime, X, collect_undelivered
+from penstock import (
+    UNBOUNDED,
+    Flow,
+    IterablePublisher,
+    ThreadPool,
+    VirtualTime,
+    X,
+    collect_undelivered,
+)
 from penstock.flow.grouped_flow import GroupedFlow
 from penstock.testing import ManualPublisher, ManualSubscriber
 from tests.unit.flow.watched_time import WatchedTime
@@ -435,7 +443,11 @@ def test_an_interrupt_in_a_reader_passes_through_and_ends_the_others() -> None:
         (lambda flow: flow.window(), TypeError, "window needs size, every or until"),
         (lambda flow: flow.window(0), ValueError, "window: size must be at least 1, not 0"),
         (lambda flow: flow.window(every=0), ValueError, "window: every must be above 0"),
-        (lambda flow: flow.window(until=3), TypeError, "window needs a function, not 3"),
+        (
+            lambda flow: flow.window(until=3),
+            TypeError,
+            "window: until must be a function or a publisher, not 3",
+        ),
         (lambda flow: flow.window(2, prefetch=0), ValueError, "window: prefetch must be at least"),
         (lambda flow: flow.window(2, clock=3), TypeError, "window needs a clock"),
     ],
@@ -656,3 +668,20 @@ def test_a_cancelled_group_is_freed_while_the_others_go_on() -> None:
     publisher.next(1)
     assert watch() is None
     subscriber.assert_elements(0, 1, 1)
+
+
+@pytest.mark.parametrize("foreign", [False, True], ids=["fused", "foreign"])
+def test_what_is_lost_ahead_of_demand_is_told_to_those_behind(foreign: bool) -> None:
+    def key(x: int) -> int:
+        if x == 2:
+            raise OSError("no key")
+        return 0
+
+    lost: list[int] = []
+    source = Flow.from_publisher(IterablePublisher(range(4))) if foreign else Flow.range(4)
+    flow = source.group_by(key).flat_map(lambda group: group).do_on_discard(lost.append)
+    received = ManualSubscriber[int](request=9)
+    flow.subscribe(received)
+    received.assert_elements(0, 1)
+    received.assert_failed(OSError)
+    assert lost == ([2, 3] if foreign else [2])

@@ -16,6 +16,7 @@ from penstock import UNBOUNDED, Flow, ThreadPool, VirtualTime, collect_undeliver
 from penstock.flow.sharing.shared_flow import SharedFlow
 from penstock.tck import verify_publisher
 from penstock.testing import ManualPublisher, ManualSubscriber
+from tests.quick import quick
 from tests.unit.flow.watched_time import WatchedTime
 
 Manual = ManualSubscriber[int]
@@ -97,6 +98,14 @@ def test_a_run_without_subscribers_waits_for_one() -> None:
     assert source.publisher.requested == 0
     reader(shared, request=3)
     assert source.publisher.requested == 3
+
+
+def test_a_flow_behind_that_takes_a_few_elements_asks_for_no_more() -> None:
+    source = Source()
+    taking = reader(source.flow.share().take(2))
+    assert source.publisher.requested == 2
+    source.publisher.next(1, 2)
+    taking.assert_completed()
 
 
 def test_a_late_subscriber_gets_what_comes_after_it() -> None:
@@ -724,16 +733,39 @@ def test_elements_that_all_have_are_not_kept() -> None:
 # The kit.
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda n: Flow.range(n).publish().auto_connect(),
-        lambda n: Flow.range(n).map(lambda x: x).publish().auto_connect().map(lambda x: x),
-        lambda n: Flow.range(n).cache(),
-        lambda n: Flow.range(n).replay(5),
-    ],
-    ids=["auto_connect", "behind auto_connect", "cache", "replay"],
-)
-def test_the_kit_finds_nothing(make: Callable[[int], Flow[int]]) -> None:
+JUDGED: dict[str, Callable[[int], Flow[int]]] = {
+    "auto_connect": lambda n: Flow.range(n).publish().auto_connect(),
+    "behind auto_connect": lambda n: (
+        Flow.range(n).map(lambda x: x).publish().auto_connect().map(lambda x: x)
+    ),
+    "cache": lambda n: Flow.range(n).cache(),
+    "replay": lambda n: Flow.range(n).replay(5),
+}
+
+
+@pytest.mark.parametrize("name", quick(JUDGED, ["cache"]))
+def test_the_kit_finds_nothing(name: str) -> None:
+    make = JUDGED[name]
     report = verify_publisher(make, max_elements=300)
     assert report.passed, "\n".join(map(str, report.failures))
+
+
+@pytest.mark.parametrize(
+    ("share", "ahead"),
+    [
+        (lambda flow: flow.share(), 256),
+        (lambda flow: flow.publish().auto_connect(), 256),
+        (lambda flow: flow.replay(10), 266),
+        (lambda flow: flow.cache(), 1_000),
+    ],
+    ids=["share", "publish", "replay", "cache"],
+)
+def test_a_fast_subscriber_is_so_far_ahead_of_the_slowest(
+    share: Callable[[Flow[int]], SharedFlow[int]], ahead: int
+) -> None:
+    shared = share(Flow.range(1_000))
+    slow = reader(shared, request=0)
+    fast = reader(shared)
+    assert len(fast.elements) == ahead
+    slow.request(UNBOUNDED)
+    assert fast.elements == slow.elements == list(range(1_000))

@@ -419,6 +419,7 @@ def peeked(source: Any) -> Flow[Any]:
     return flow.do_on_discard(repr).tap(Silent()).log(level=1).named("peeked").checkpoint("end")
 
 
+@pytest.mark.full
 def test_all_peeks_obey_all_rules() -> None:
     verify_operator(peeked, keeps_context=True).raise_if_failed()
 

@@ -412,7 +412,7 @@ def test_time_goes_on_for_a_subscriber_on_an_executor(
 def test_a_duration_must_be_above_zero_and_a_clock_a_clock(operator: str) -> None:
     method = getattr(Flow.of(1), operator)
     for bad in (0, -1, float("nan"), float("inf"), timedelta(0)):
-        with pytest.raises(ValueError, match=f"{operator}: seconds must be above 0 seconds, not"):
+        with pytest.raises(ValueError, match=f"{operator}: seconds must be above 0 seconds"):
             method(bad)
     for worse in ("1", None, True):
         with pytest.raises(TypeError, match=f"{operator}: seconds must be seconds or a timedelta"):

@@ -328,8 +328,9 @@ def on_a_closed_pool() -> Publisher[int]:
 
 def on_a_closed_loop() -> Publisher[int]:
     loop = asyncio.new_event_loop()
+    executor = AsyncioLoop(loop)
     loop.close()
-    return ExecutorPublisher([1], AsyncioLoop(loop))
+    return ExecutorPublisher([1], executor)
 
 
 FAILING: dict[str, Callable[[], Publisher[Any]]] = {

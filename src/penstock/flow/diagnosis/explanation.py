@@ -29,9 +29,12 @@ class Segment:
 class Edge:
     """Where elements go from one run to another, or to whoever takes them at the end.
 
-    ``delivered`` is not counted where demand has no bound, and forgotten when the giver is done
-    ``buffered``  elements that have come and were not taken yet, at most ``capacity``
-    ``waiting``   for how many seconds nothing has moved; ``None`` while something does
+    ``delivered``  ``None`` where nothing counts it: demand has no bound, and the operators leave
+                   out elements, or add some, or begin with what has no length
+    ``buffered``   elements that have come and were not taken yet, at most ``capacity``
+    ``waiting``    for how many seconds nothing has moved; ``None`` while something does
+    ``handed_on``  whether these were only the first elements, made in advance: those that follow
+                   are made on the taker's thread, in its loop
     """
 
     giver: str
@@ -41,15 +44,19 @@ class Edge:
     buffered: int = 0
     capacity: int | None = None
     waiting: float | None = None
+    handed_on: bool = False
 
     def __str__(self) -> str:
         parts = [f"{self.giver} -> {self.taker}: requested {count(self.requested)}"]
-        if self.delivered is not None:
-            parts.append(f"delivered {self.delivered}")
+        parts.append(
+            "delivered not counted" if self.delivered is None else f"delivered {self.delivered}"
+        )
         if self.capacity is not None:
             parts.append(f"buffered {self.buffered} of {count(self.capacity)}")
         if self.waiting is not None:
             parts.append(f"waiting for {self.waiting:.1f} s")
+        if self.handed_on:
+            parts.append("the rest is made where it is taken")
         return ", ".join(parts)
 
 

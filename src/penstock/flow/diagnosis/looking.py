@@ -9,18 +9,21 @@ from types import GeneratorType
 from typing import Any, Final
 
 from penstock.demand import Drain
+from penstock.flow.diagnosis.counting import delivered_by
 from penstock.flow.diagnosis.explanation import Edge, Run
-from penstock.flow.diagnosis.supplies import Supply, delivered_by, supplies_of
+from penstock.flow.diagnosis.supplies import Supply, names_in, supplies_of
 from penstock.flow.diagnosis.work import work_of
 from penstock.flow.driver import Driver
 from penstock.flow.elements import PlainHost
 from penstock.flow.operators.branches import Router
 from penstock.flow.plan import Plan
 from penstock.flow.sharing.hub import Hub
+from penstock.reference.member import Member
 
 __all__ = ["run_of"]
 
 DEMAND: Final = "waits for demand from "
+SHARED_RUN: Final = "the shared run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +64,23 @@ def edges_to(host: Any, taker: str) -> Iterator[Edge]:
     status = status_of(host, taker)
     if isinstance(host, Driver):
         yield Edge(status.last, taker, status.requested, status.delivered, waiting=status.seconds)
+    if isinstance(host, Hub):
+        yield from (edge_to(member, host, taker) for member in host.members)
     yield from edges_in_front(host, status, {id(host)})
+
+
+def edge_to(member: Member[Any], hub: Hub[Any], taker: str) -> Edge:
+    """The edge to one of those who share a run."""
+    demand, backlog = member.demand, hub.backlog_of(member)
+    return Edge(hub.name, taker, demand.requested, demand.delivered, backlog, hub.capacity)
 
 
 def edges_in_front(host: Any, status: Status, known: set[int]) -> Iterator[Edge]:
     """The edges in front of a run; several may lead to one that is ``known`` then."""
-    for supply in supplies_of(host.source):
+    for supply in supplies_of(host):
         operator = supply.operator or status.first
-        giver, waiting = "its source" if supply.ended else "its publisher", status.seconds
+        giver = supply.giver or ("its source" if supply.ended else "its publisher")
+        waiting = status.seconds
         in_front: Status | None = None
         if supply.host is not None:
             in_front = status_of(supply.host, operator)
@@ -82,6 +94,7 @@ def edges_in_front(host: Any, status: Status, known: set[int]) -> Iterator[Edge]
                 supply.buffered,
                 supply.capacity,
                 waiting,
+                supply.handed_on,
             )
         if in_front is not None and id(supply.host) not in known:
             known.add(id(supply.host))
@@ -97,8 +110,8 @@ def reason(host: Any, taker: str) -> tuple[list[str], str, float | None]:
         return [*held_up, last], status.because, status.seconds
     if status.because:
         return [status.last], status.because, status.seconds
-    for supply in supplies_of(host.source):
-        if not supply.buffered and not supply.ended:
+    for supply in supplies_of(host):
+        if not supply.buffered and not supply.ended and not supply.handed_on:
             return because_of(supply, status)
     return [status.first], "waits to be woken", status.seconds
 
@@ -116,12 +129,14 @@ def because_of(supply: Supply, status: Status) -> tuple[list[str], str, float | 
 
 def held_up_by(host: Any, status: Status) -> list[str]:
     """Those in front of a run that wait for it, the farthest first."""
-    for supply in supplies_of(host.source):
+    for supply in supplies_of(host):
         if supply.host is not None:
             in_front = status_of(supply.host, supply.operator or status.first)
             if in_front.lacks_demand:
                 farther = held_up_by(supply.host, in_front)
                 return [*farther, in_front.first if farther else in_front.last]
+        if supply.handed_on:
+            return [supply.giver]
     return []
 
 
@@ -134,7 +149,10 @@ def status_of(host: Any, taker: str) -> Status:
     if isinstance(host, Router):
         return shared_status(host, host.wanted, host.name, "those who read its flows")
     assert isinstance(host, Hub)
-    return shared_status(host, host.wanted, "the shared run", "the slowest of its subscribers")
+    if host.is_waited_for:
+        because = "waits to be started, by connect() or by more subscribers"
+        return Status(SHARED_RUN, SHARED_RUN, because, None, wants=host.wanted > 0)
+    return shared_status(host, host.wanted, SHARED_RUN, "the slowest of its subscribers")
 
 
 def status_of_driver(host: Driver[Any], taker: str) -> Status:
@@ -179,9 +197,3 @@ def taker_of(host: Any) -> str:
     if run is None:
         return "your subscriber"
     return taker_of(run) if isinstance(run, PlainHost) else f"`{status_of(run, '').first}`"
-
-
-def names_in(plan: Plan) -> tuple[str, str]:
-    """The first operator of a plan, and the last one that does something."""
-    names = [name for run in plan.operators for name in run]
-    return plan.origin.name, names[-1] if names else plan.origin.name

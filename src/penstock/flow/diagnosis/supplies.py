@@ -14,20 +14,21 @@ from gc import get_referents
 from types import GeneratorType
 from typing import Any, Final
 
-from penstock.api import UNBOUNDED
 from penstock.demand import Inlet
+from penstock.flow.diagnosis.work import work_of
 from penstock.flow.driver import Driver
-from penstock.flow.elements import Receiver
 from penstock.flow.fluent import Fluent
+from penstock.flow.intake import Intake
 from penstock.flow.operators.alarm import Alarm
 from penstock.flow.operators.branches import Branch
+from penstock.flow.operators.hops import HandedOn
 from penstock.flow.operators.map_async import Calls
 from penstock.flow.operators.reservoir import Reservoir
 from penstock.flow.plan import Plan
 from penstock.flow.stage import Part
 from penstock.reference.member import Member
 
-__all__ = ["Supply", "delivered_by", "supplies_of"]
+__all__ = ["Supply", "names_in", "supplies_of"]
 
 OWN: Final = __name__.rpartition(".diagnosis")[0] + "."
 IN_FRONT: Final = ("source", "elements")
@@ -42,25 +43,29 @@ ENDS: Final = (Part, Plan, Fluent, type)
 class Supply:
     """A place where elements arrive.
 
-    ``operator``  to which it belongs; ``None`` for the origin of the run
-    ``host``      the run that brings them, if it is one of a flow
-    ``because``   what it waits for, if nothing is there and nobody of ours brings it
+    ``operator``   to which it belongs; ``None`` for the origin of the run
+    ``because``    what it waits for, if nothing is there and no other run brings it
+    ``host``       the run that brings elements, if it is one of a flow
+    ``giver``      the operator that made elements here in advance
+    ``handed_on``  nothing more is made in advance: the run itself goes on with what is in front
     """
 
     operator: str | None
     because: str
     requested: int = 0
-    delivered: int | None = 0
+    delivered: int | None = None
     buffered: int = 0
     capacity: int | None = None
     host: Any = None
+    giver: str = ""
     ended: bool = False
+    handed_on: bool = False
 
 
-def supplies_of(source: object) -> Iterator[Supply]:
-    """The places to which ``source``, the last stage of a run, leads."""
+def supplies_of(host: Any) -> Iterator[Supply]:
+    """The places to which the last stage of a run leads, and where its elements cross over."""
     found: set[int] = set()
-    todo: list[tuple[object, str | None]] = [(source, None)]
+    todo: list[tuple[object, str | None]] = [(host.source, None), (host.prepared, None)]
     while todo:
         thing, operator = todo.pop(0)
         if id(thing) in found or isinstance(thing, ENDS):
@@ -112,45 +117,58 @@ def supply_at(place: object, operator: str | None) -> Supply | None:
 
 
 @supply_at.register
-def _(place: Inlet, operator: str | None) -> Supply:
-    buffered = 0
-    if isinstance(place, Receiver):
-        buffered = len(place.arrived)
-    elif isinstance(place, Reservoir):
-        buffered = len(place.kept)
-    host, delivered = giver_of(place)
-    ended = place.ending is not None
+def _(place: Intake, operator: str | None) -> Supply:
+    return arriving_at(place, operator, place.came, len(place.arrived), place.capacity)
+
+
+@supply_at.register
+def _(place: Reservoir, operator: str | None) -> Supply:
+    return arriving_at(place, operator, place.admitted, len(place.kept), place.kept.capacity)
+
+
+def arriving_at(
+    inlet: Inlet, operator: str | None, came: int, buffered: int, capacity: int
+) -> Supply:
+    """What a subscriber of ours has."""
     return Supply(
         operator,
         "waits for its publisher",
-        requested=place.asked,
-        delivered=None if ended else delivered,
+        requested=inlet.asked,
+        delivered=came,
         buffered=buffered,
-        capacity=place.kept.capacity if isinstance(place, Reservoir) else place.capacity,
-        host=host,
-        ended=ended,
+        capacity=capacity,
+        host=giver_to(inlet),
+        ended=inlet.ending is not None,
     )
 
 
-def giver_of(inlet: Inlet) -> tuple[Any, int | None]:
-    """The run that brings elements to ``inlet``, if it is one of a flow, and how many came."""
+def names_in(plan: Plan) -> tuple[str, str]:
+    """The first operator of a plan, and the last one that does something."""
+    names = [name for run in plan.operators for name in run]
+    return plan.origin.name, names[-1] if names else plan.origin.name
+
+
+def giver_to(inlet: Inlet) -> Any:
+    """The run that brings elements to ``inlet``, if it is one of a flow."""
     subscription = inlet.subscription
-    if isinstance(subscription, Driver):
-        counted = isinstance(inlet, Receiver)  # which takes elements without a call for each
-        return subscription, delivered_by(subscription) if counted else inlet.admitted
     if isinstance(subscription, Member):
-        return subscription.hub, subscription.demand.delivered
-    return None, inlet.admitted
+        return subscription.hub
+    return subscription if isinstance(subscription, Driver) else None
 
 
-def delivered_by(driver: Driver[Any]) -> int | None:
-    """What a run has delivered; a loop that never waits counts for itself while it runs."""
-    if driver.requested >= UNBOUNDED:
-        return None
-    loop = driver.source
-    frame = loop.gi_frame if isinstance(loop, GeneratorType) and loop.gi_running else None
-    own_count: int = 0 if frame is None else frame.f_locals.get("delivered", 0)
-    return max(driver.delivered, own_count)
+@supply_at.register
+def _(place: HandedOn, operator: str | None) -> Supply:
+    handed_on = place.handed_on
+    return Supply(
+        operator,
+        "" if handed_on else work_of(place.thread),
+        requested=place.capacity,
+        delivered=place.made,
+        buffered=len(place.arrived),
+        capacity=place.capacity,
+        giver=names_in(place.plan)[-1],
+        handed_on=handed_on,
+    )
 
 
 @supply_at.register

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from penstock.api import Publisher
-from penstock.flow.elements import PENDING, Elements, Host, close
+from penstock.flow.elements import PENDING, Elements, Host, close_quietly
 from penstock.flow.expression import Expression, constants_of, text_of
 from penstock.flow.fluent import opened
 from penstock.flow.operators.alarm import Alarm
@@ -87,7 +87,7 @@ class TimedBatches(Holding):
                 elif host.over:
                     return
         finally:
-            close(signals)
+            close_quietly(signals)
 
     def _give_rest(self, held: deque[Any], alarm: Alarm) -> Elements:
         if held:

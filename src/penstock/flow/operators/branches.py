@@ -11,18 +11,26 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Collection
 from contextvars import copy_context
-from operator import length_hint
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from penstock.demand import COMPLETED, Drain, shorten
-from penstock.flow.elements import PENDING, Elements, Host, close_quietly, discard, started
+from penstock.flow.elements import (
+    PENDING,
+    Elements,
+    Host,
+    close_quietly,
+    discard,
+    is_used_up,
+    started,
+)
 from penstock.flow.fluent import Fluent, opened
 from penstock.flow.operators.inputs import Input
 from penstock.flow.operators.recovery import caught
-from penstock.flow.site import Located
-from penstock.flow.stage import Origin
 
-__all__ = ["Branch", "FromBranch", "Router", "Splitting"]
+if TYPE_CHECKING:
+    from penstock.flow.operators.splitting import Splitting
+
+__all__ = ["Branch", "Router"]
 
 HAS_A_READER: Final = "takes one subscriber, and has had one; publish() or cache() would share it"
 IS_ABANDONED: Final = (
@@ -302,7 +310,7 @@ class Router(Drain):
             self._forget_the_departed()
             self._look_around()
             self._fill_up()
-            if not self.wanted and not self.ended and not self._knows_its_end():
+            if not self.wanted and not self.ended and not is_used_up(self.sized):
                 return
             if not self._input.look():
                 if self._input.exhausted:
@@ -319,9 +327,6 @@ class Router(Drain):
             with self._progress_lock:
                 room, self._room = self._room, 0
             self.wanted += room
-
-    def _knows_its_end(self) -> bool:
-        return self.sized is not None and length_hint(self.sized, 1) == 0
 
     def _forget_the_departed(self) -> None:
         if self._departed and self._trunk_left:
@@ -342,45 +347,3 @@ class Router(Drain):
         self._end()
         for branch in branches:
             branch.end(ending)
-
-
-class Splitting(Origin):
-    """A flow of flows, made of the elements of the flow in front."""
-
-    checked = True
-
-    def __init__(self, name: str, upstream: Fluent[Any], prefetch: int) -> None:
-        super().__init__(name)
-        self.upstream = upstream
-        self.executor = upstream.plan.origin.executor  # what follows runs where it ran
-        self.prefetch = prefetch
-
-    @abstractmethod
-    def router(self, host: Host) -> Router:
-        """What splits the elements of one run."""
-
-    def flow_of(self, branch: Branch) -> Any:
-        """``branch`` as a flow."""
-        return Fluent._from(FromBranch(self, branch))
-
-    def open(self, host: Host, each: int) -> Elements:
-        """Start at once, ahead of demand."""
-        router = self.router(host)
-        elements = router.trunk.elements(host)
-        router.wake()
-        return elements
-
-
-class FromBranch(Origin):
-    """The elements of a branch, for one reader."""
-
-    checked = True
-
-    def __init__(self, operator: Located, branch: Branch) -> None:
-        self.name = operator.name
-        self.site = operator.site  # and not the line that happened to pull
-        self._branch = branch
-
-    def open(self, host: Host, each: int) -> Elements:
-        """Read it, unless somebody else does."""
-        return self._branch.elements(host)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.demand import shorten
 from penstock.flow.elements import Host
 from penstock.flow.fluent import Fluent
-from penstock.flow.operators.branches import Branch, FromBranch, Router, Splitting
+from penstock.flow.operators.branches import Branch, Router
+from penstock.flow.operators.splitting import FromBranch, Splitting
 
 if TYPE_CHECKING:
     from penstock.flow.grouped_flow import GroupedFlow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
+from threading import get_ident
 from typing import Any
 
 from penstock.api import Publisher
@@ -23,7 +24,7 @@ from penstock.flow.sources.publishers import FromPublisher
 from penstock.flow.stage import Origin
 from penstock.runtime import Executor
 
-__all__ = ["PublishOn", "SubscribeOn"]
+__all__ = ["HandedOn", "PublishOn", "SubscribeOn"]
 
 
 class PublishOn(Origin):
@@ -42,7 +43,7 @@ class PublishOn(Origin):
         plan = self.upstream.plan
         if plan.waits or plan.origin.executor is not None:
             return Intake(host, prefetch=self._prefetch, eager=True)
-        return HandedOn(self.upstream, host)
+        return HandedOn(self.upstream, host, self._prefetch)
 
     def start(self, host: Host) -> None:
         """What stands in front is subscribed to by the thread that subscribes."""
@@ -50,7 +51,7 @@ class PublishOn(Origin):
         if isinstance(crossing, Intake):
             subscribe(crossing, unwrapped(self.upstream))
         else:
-            crossing.run_ahead(self._prefetch)
+            crossing.run_ahead()
 
     def open(self, host: Host, each: int) -> Elements:
         """Take what has crossed over."""
@@ -71,29 +72,44 @@ class HandedOn:
 
     The thread that subscribes runs it ahead of demand; from there on it is pulled by whoever wants
     its elements, at the price of a loop. At no time do two threads pull it.
+
+    ``thread``   which one runs it ahead
+    ``made``     how many elements were made ahead
+    ``arrived``  those of them that were not taken yet
     """
 
-    def __init__(self, flow: Fluent[Any], host: Host) -> None:
-        self._flow = flow
+    def __init__(self, flow: Fluent[Any], host: Host, capacity: int) -> None:
+        self.plan = flow.plan
+        self.capacity = capacity
+        self.thread = 0
+        self.made = 0
+        self.arrived: deque[Any] = deque()
         self._host = host
-        self._ahead: deque[Any] = deque()
         self._rest: Elements | None = None
         self._to_close: deque[Elements] = deque()  # whoever takes it out closes it
         self._closed = False
 
-    def run_ahead(self, most: int) -> None:
+    @property
+    def handed_on(self) -> bool:
+        """Whether nothing more is made ahead."""
+        return self._rest is not None
+
+    def run_ahead(self) -> None:
         """Make the first elements, and hand the rest on."""
-        elements = self._flow.plan.open(self._host)
+        self.thread = get_ident()
+        elements = self.plan.open(self._host)
         self._host.wake()  # 1.9: on_subscribe need not wait for the first element
         try:
-            for element in islice(elements, most):
-                self._ahead.append(element)
+            for element in islice(elements, self.capacity):
+                self.made += 1
+                self.arrived.append(element)
                 self._host.wake()
                 if self._closed:
                     break
         except Exception as error:
             elements = failing(self._host, error)
-        self._to_close.append(elements)
+        finally:
+            self._to_close.append(elements)  # also after an interrupt
         self._rest = elements
         if self._closed:
             self.close()
@@ -107,17 +123,17 @@ class HandedOn:
     def close(self) -> None:
         """Nobody will pull: let go of all."""
         self._closed = True
-        discard(self._host, taken_out(self._ahead))
+        discard(self._host, taken_out(self.arrived))
         for elements in taken_out(self._to_close):
             close(elements)
 
     def _elements(self) -> Elements:
-        ahead = self._ahead
+        arrived = self.arrived
         try:
             yield None
-            while self._rest is None or ahead:
-                if ahead:
-                    yield ahead.popleft()
+            while self._rest is None or arrived:
+                if arrived:
+                    yield arrived.popleft()
                 else:
                     yield PENDING
             yield from self._rest

@@ -8,7 +8,7 @@ from operator import length_hint
 from typing import Any
 
 from penstock.api import Publisher
-from penstock.flow.elements import PENDING, Elements, Host, close, discard
+from penstock.flow.elements import PENDING, Elements, Host, close, discard, is_used_up
 from penstock.flow.fluent import Fluent, opened
 from penstock.flow.intake import PREFETCH
 
@@ -47,7 +47,7 @@ class Input:
         """Whether an element is there and wanted. If none is wanted, only look for the end."""
         if self._host.wanted:
             return self.look()
-        if (self.waits and self._host.ended) or not length_hint(self):
+        if (self.waits and self._host.ended) or is_used_up(self):
             self.look()
         return False
 

@@ -40,8 +40,8 @@ class Portions(Intake):
         super().__init__(host, each, high)
         self._low = low
 
-    def _ask(self, taken: int) -> bool:
-        wanted = min(self._host.wanted * self._each, self.capacity)
+    def _ask(self) -> bool:
+        wanted, taken = min(self._host.wanted * self._each, self.capacity), self._taken
         if wanted and self._asked - taken <= self._low:
             self.refill(wanted=taken + wanted, taken=taken, starving_at=self._asked)
         return bool(self.arrived) or self.ending is not None

@@ -12,6 +12,8 @@ __all__ = ["Checkpoint", "Named"]
 class Label(Woven):
     """A place that elements pass as if it were not there."""
 
+    level = True
+
     def weave(self, loop: Loop, *values: str) -> None:
         """Nothing."""
 

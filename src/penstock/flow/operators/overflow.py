@@ -44,10 +44,10 @@ class Overflow(Exception):
 def require_policy(operator: str, overflow: object, *others: str) -> str:
     """``overflow``, when it is a policy."""
     allowed = (*POLICIES, *others)
-    if overflow not in allowed:
+    if not isinstance(overflow, str) or overflow not in allowed:
         choices = ", ".join(map(repr, allowed))
         raise ValueError(f"{operator}: overflow must be one of {choices}, not {shorten(overflow)}")
-    return str(overflow)
+    return overflow
 
 
 def keep(element: Any, kept: BoundedBuffer[Any], host: Host, *, overflow: str) -> Emitted:

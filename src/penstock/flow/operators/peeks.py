@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from penstock.flow.elements import Elements, Host, close, started
+from penstock.flow.elements import Elements, Host, close, started, unclosed
 from penstock.flow.operators.each import Applied
 from penstock.flow.operators.recovery import caught
 from penstock.flow.stage import Stage, Woven
@@ -20,6 +20,8 @@ RunEnd: TypeAlias = Literal["completed", "failed", "cancelled"]
 
 class DoOnNext(Applied):
     """The function is called, and ``x`` goes on as it is."""
+
+    level = True
 
     def weave(self, loop: Loop, *values: str) -> None:
         """One call."""
@@ -36,7 +38,7 @@ class DoOnError(Stage):
     def run(self, elements: Elements, host: Host) -> Elements:
         """Let elements pass."""
         try:
-            yield from elements
+            yield from unclosed(elements)
         except Exception as error:
             self._function(caught(error))
             raise
@@ -57,23 +59,29 @@ class DoFinally(Stage):
         """Let elements pass; what stands in front is closed before the function is told."""
         end: RunEnd = "cancelled"
         try:
-            try:
-                yield None
-                yield from elements
-                if not host.over:  # else it ended because nobody wants anything any more
-                    end = "completed"
-            finally:
-                close(elements)
+            yield None
+            yield from unclosed(elements)
+            if not host.over:  # else it ended because nobody wants anything any more
+                end = "completed"
         except Exception as error:
             caught(error)
             end = "failed"
             raise
         finally:
-            self._function(end)
+            try:
+                close(elements)
+            except Exception:
+                if not host.over:  # then this error is the end of the stream
+                    end = "failed"
+                raise
+            finally:
+                self._function(end)
 
 
 class DoOnDiscard(Woven):
     """The function is told of elements that will not be delivered."""
+
+    level = True
 
     def __init__(self, function: Callable[[Any], object], only: type | tuple[type, ...]) -> None:
         super().__init__("do_on_discard", values=(self.tell,))

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.api import Publisher
 from penstock.demand import shorten, without_own_frames
 from penstock.flow.arguments import ErrorKinds, require_publisher
-from penstock.flow.elements import Elements, Host
+from penstock.flow.elements import Elements, Host, unclosed
 from penstock.flow.fluent import opened
 from penstock.flow.site import with_note
 from penstock.flow.stage import Stage
@@ -31,7 +31,7 @@ class OnErrorResume(Stage):
     def run(self, elements: Elements, host: Host) -> Elements:
         """Within the handling of the error only the function is called, not what it returns."""
         try:
-            yield from elements
+            yield from unclosed(elements)
             return
         except self._only as error:
             publisher = require_publisher(self.name, self._function(caught(error)))
@@ -49,7 +49,7 @@ class OnErrorMap(Stage):
     def run(self, elements: Elements, host: Host) -> Elements:
         """The first error is the cause of the other one."""
         try:
-            yield from elements
+            yield from unclosed(elements)
         except self._only as error:
             replacement = self._function(caught(error))
             if replacement is error:

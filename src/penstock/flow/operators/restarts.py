@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from penstock.flow.elements import PENDING, Elements, Host, close, started
+from penstock.flow.elements import PENDING, Elements, Host, close, started, unclosed
 from penstock.flow.fluent import Fluent, opened
 from penstock.flow.operators.alarm import Alarm
 from penstock.flow.operators.recovery import caught
@@ -58,12 +58,15 @@ class Repeat(Restart):
         run = 1
         while True:
             empty = True
-            for x in elements:
-                yield x
-                if x is not PENDING:
-                    empty = False
-                    yield from elements
-                    break
+            try:
+                for x in elements:
+                    yield x
+                    if x is not PENDING:
+                        empty = False
+                        yield from elements
+                        break
+            finally:
+                close(elements)
             if host.over or run == self._times:
                 return
             # The end of a run is seen without demand; the next one must not work ahead of it.
@@ -86,7 +89,7 @@ class RetryAfterErrors(Restart):
         tries = 1
         while True:
             try:
-                yield from elements
+                yield from unclosed(elements)
                 return
             except Exception as error:
                 again = self._policy.covers(caught(error))
@@ -95,6 +98,8 @@ class RetryAfterErrors(Restart):
                     if tries > 1:
                         note(error, f"tried {tries} times by retry, assembled at {self.site}")
                     raise
+            finally:
+                close(elements)
             if delay:
                 yield from self._pause(delay, host)
             if host.over:

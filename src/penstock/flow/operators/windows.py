@@ -12,7 +12,8 @@ from penstock.flow.fluent import Fluent
 from penstock.flow.intake import subscribe
 from penstock.flow.operators.alarm import Alarm
 from penstock.flow.operators.batches import any_comes
-from penstock.flow.operators.branches import Branch, Router, Splitting
+from penstock.flow.operators.branches import Branch, Router
+from penstock.flow.operators.splitting import Splitting
 from penstock.flow.operators.urgent import UrgentIntake
 from penstock.runtime import Clock
 

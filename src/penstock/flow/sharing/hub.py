@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import Context, copy_context
-from operator import length_hint
 from typing import Any, Final, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher, Subscriber
 from penstock.demand import COMPLETED, require_element
-from penstock.flow.elements import PENDING, Elements, close_quietly, discard
+from penstock.flow.elements import PENDING, Elements, close_quietly, discard, is_used_up
 from penstock.flow.fluent import opened
 from penstock.flow.intake import PREFETCH
 from penstock.flow.operators.recovery import caught
@@ -44,7 +43,7 @@ class Hub(Broadcast[T]):
         grace: Grace | None = None,
     ) -> None:
         super().__init__(PREFETCH + history.capacity, newcomers="next", errors_overtake=False)
-        self._name = name
+        self.name = name
         self._upstream: Publisher[T] | None = source
         self._elements: Elements | None = None
         self._run_context: Context | None = None
@@ -78,9 +77,23 @@ class Hub(Broadcast[T]):
         self._shut_down(reason, if_busy=True)
 
     @property
-    def subscribers(self) -> int:
-        """How many there are."""
-        return len(self._members)
+    def is_waited_for(self) -> bool:
+        """Whether it has subscribers, and nobody has started it yet."""
+        return self._upstream is not None and bool(self._members)
+
+    @property
+    def members(self) -> list[Member[T]]:
+        """Those who are subscribed."""
+        return list(self._members)
+
+    def backlog_of(self, member: Member[T]) -> int:
+        """How many elements ``member`` has not taken yet, of those that have come."""
+        return max(self._kept.end - member.position, 0)
+
+    @property
+    def capacity(self) -> int:
+        """The most elements that are kept for the slowest subscriber, and for newcomers."""
+        return self._inlet.capacity
 
     @property
     def source(self) -> Elements | None:
@@ -110,7 +123,7 @@ class Hub(Broadcast[T]):
         self._shut_down("the run stopped with its last subscriber", if_busy=False)
 
     def _shut_down(self, reason: str, *, if_busy: bool) -> None:
-        ending = RuntimeError(f"{self._name}: {reason}")
+        ending = RuntimeError(f"{self.name}: {reason}")
         with self._lock:
             busy = bool(self._members) or self._kept_alive > 0
             if not self._is_active or (busy and not if_busy):
@@ -150,7 +163,7 @@ class Hub(Broadcast[T]):
             level = self._hold_members() if self._room_for_all else []
             if level:
                 return self._send_rows(elements, level)
-        elif not self.ended and not self._knows_its_end():
+        elif not self.ended and not is_used_up(self.sized):
             return False
         for element in elements:
             if element is PENDING:
@@ -160,9 +173,6 @@ class Hub(Broadcast[T]):
             return True
         self._conclude(COMPLETED)
         return False
-
-    def _knows_its_end(self) -> bool:
-        return self.sized is not None and length_hint(self.sized, 1) == 0
 
     def _hold_members(self) -> list[Member[T]]:
         """All members, if each of them can take the next element; none of them runs meanwhile."""

@@ -9,14 +9,14 @@ from penstock.api import Subscriber
 from penstock.flow.arguments import require_size
 from penstock.flow.elements import Elements, Host
 from penstock.flow.flow import Flow
-from penstock.flow.intake import Intake, subscribe
+from penstock.flow.fluent import opened
 from penstock.flow.sharing.grace import require_grace
 from penstock.flow.sharing.hub import Hub
 from penstock.flow.sharing.sharing import Recipe, Sharing
 from penstock.flow.stage import Origin
 from penstock.runtime import Clock
 
-__all__ = ["Connection", "SharedFlow"]
+__all__ = ["Connection", "FromSharing", "SharedFlow"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -38,12 +38,15 @@ class FromSharing(Origin):
     def __init__(self, sharing: Sharing[Any]) -> None:
         super().__init__(sharing.recipe.name)
         self.sharing = sharing
+        self.upstream = sharing.recipe.source
 
     def open(self, host: Host, each: int) -> Elements:
         """Join the run."""
-        intake = Intake(host, each)
-        subscribe(intake, self.sharing)
-        return intake.elements()
+        return opened(self.sharing, host, each)
+
+    def open_at_most(self, host: Host, each: int, most: int) -> Elements:
+        """The same with an end in sight: the others get no elements that nobody wants."""
+        return opened(self.sharing, host, each, most=most)
 
 
 class SharedFlow(Flow[T_co]):
@@ -61,15 +64,88 @@ class SharedFlow(Flow[T_co]):
         super().__init__(FromSharing(self._sharing))
 
     def subscribe(self, subscriber: Subscriber[T_co]) -> None:
-        """Join the shared run."""
+        """Join the shared run.
+
+        Emits when: the shared run does.
+        Backpressures when: ``subscriber`` has requested nothing more; 256 elements later the
+        others wait for it.
+        Completes when: the shared run does and all that was kept for ``subscriber`` is delivered.
+        Cancels when: ``subscriber`` cancels its subscription, or raises; the others go on.
+
+        Demand: that of ``subscriber``, exactly.
+
+        Errors: ``TypeError`` at once if ``subscriber`` is none. ``RuntimeError`` is signalled to
+        one that is subscribed already, or comes after the connection was cancelled.
+
+        Example:
+            >>> from penstock.testing import ManualSubscriber
+            >>> subscriber = ManualSubscriber()
+            >>> Flow.range(100).share().subscribe(subscriber)
+            >>> subscriber.request(2)
+            >>> subscriber.elements
+            [0, 1]
+        """
         self._sharing.subscribe(subscriber)
 
     def connect(self) -> Connection:
-        """Start the shared run, for the subscribers that are there and those who will come."""
+        """Start the shared run, for the subscribers that are there and those who will come.
+
+        To start one that runs already changes nothing.
+
+        Emits when: it does not emit, it returns what can cancel the run.
+        Backpressures when: never; the run waits for demand of its subscribers.
+        Completes when: it returns at once, unless the run needs this thread for its first elements.
+        Cancels when: ``cancel`` is called on what it returns; subscribers get a ``RuntimeError``.
+
+        Demand: asks for nothing.
+
+        Errors: none; those of the run are signalled to its subscribers.
+
+        Example:
+            >>> from penstock.testing import ManualSubscriber
+            >>> shared, subscriber = Flow.range(9).publish(), ManualSubscriber(request=2)
+            >>> shared.subscribe(subscriber)
+            >>> subscriber.elements
+            []
+            >>> connection = shared.connect()
+            >>> subscriber.elements
+            [0, 1]
+            >>> connection.cancel()
+            >>> subscriber.error
+            RuntimeError('publish: the connection was cancelled')
+        """
         return Connection(self._sharing.connect())
 
     def auto_connect(self, subscribers: int = 1) -> SharedFlow[T_co]:
-        """The same flow in a shared run of its own, which starts with so many subscribers."""
+        """The same flow in a shared run of its own, which starts with so many subscribers.
+
+        Emits when: an element comes; to all subscribers.
+        Backpressures when: too few subscribers have come, one is 256 elements behind, or all left.
+        Completes when: the flow in front does.
+        Cancels when: the connection is cancelled, which ``connect`` gives; it goes on without
+        subscribers.
+
+        Demand: what the subscriber that wants most wants, at most 256 ahead of the slowest.
+
+        Errors: those from in front, for all subscribers, behind the elements before them.
+
+        Example:
+            >>> from penstock.testing import ManualSubscriber
+            >>> shared = Flow.range(3).publish().auto_connect(2)
+            >>> one, other = ManualSubscriber(request=5), ManualSubscriber(request=5)
+            >>> shared.subscribe(one)
+            >>> one.elements
+            []
+            >>> shared.subscribe(other)
+            >>> one.elements, other.elements
+            ([0, 1, 2], [0, 1, 2])
+
+        Marble:
+            -a-b|
+            --|
+            Flow.merge(shared := flow.publish().auto_connect(2), other.then(shared))
+            ---(aa)-(bb)|
+        """
         count = require_size("auto_connect", "subscribers", subscribers)
         return SharedFlow(self._sharing.like(starts=count, grace=None))
 
@@ -84,6 +160,32 @@ class SharedFlow(Flow[T_co]):
 
         A run stops ``grace`` seconds after it has lost its last subscriber, unless another one has
         come by then. Whoever comes later starts a new run.
+
+        Emits when: an element comes; to all subscribers.
+        Backpressures when: too few subscribers have come, one is 256 elements behind, or all left.
+        Completes when: the flow in front does.
+        Cancels when: the last subscriber has left and ``grace`` seconds have passed.
+
+        Demand: what the subscriber that wants most wants, at most 256 ahead of the slowest.
+
+        Errors: those from in front, for all subscribers, behind the elements before them.
+
+        Example:
+            >>> shared = Flow.range(3).do_on_next(print).publish().ref_count()
+            >>> shared.take(1).to_list().run_sync()
+            0
+            [0]
+            >>> shared.to_list().run_sync()
+            0
+            1
+            2
+            [0, 1, 2]
+
+        Marble:
+            -a-b-c|
+            --|
+            Flow.merge(shared := flow.publish().ref_count(2), other.then(shared.map(str.upper)))
+            ---(aA)-(bB)-(cC)|
         """
         count = require_size("ref_count", "subscribers", subscribers)
         return SharedFlow(

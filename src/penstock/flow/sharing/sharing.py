@@ -44,6 +44,11 @@ class Sharing(Generic[T]):
         self._lock = threading.RLock()  # held only to take, or replace, the hub
         self._hub = self._new_hub()
 
+    @property
+    def hub(self) -> Hub[T]:
+        """The current run, or the last one."""
+        return self._hub
+
     def like(self, **changes: Any) -> Recipe[T]:
         """A recipe for other runs of the same source."""
         return replace(self.recipe, **changes)
@@ -52,7 +57,7 @@ class Sharing(Generic[T]):
         """Add a subscriber to the current run, and start that with the last one it waits for."""
         hub = self._joined_by(subscriber)
         starts = self.recipe.starts
-        if starts is not None and hub.subscribers >= starts:
+        if starts is not None and len(hub.members) >= starts:
             hub.connect()
 
     def connect(self) -> Hub[T]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from types import GeneratorType
 from typing import Any
 
-from penstock.flow.elements import Elements, Host, close, started
+from penstock.flow.elements import Elements, Host, close, started, unclosed
 from penstock.flow.stage import Origin
 
 __all__ = ["FromIterable"]
@@ -20,15 +19,16 @@ class FromIterable(Origin):
 
     def __init__(self, name: str, iterable: Iterable[Any], *, checked: bool = False) -> None:
         super().__init__(name)
-        self._iterable = iterable
+        self.iterable = iterable
         self.checked = checked
+        self.replay = "none" if isinstance(iterable, Iterator) else "from_start"
 
     def open(self, host: Host, each: int) -> Elements:
         """Start an iteration."""
-        iterator = iter(self._iterable)
+        iterator = iter(self.iterable)
         host.sized = iterator
-        if iterator is self._iterable:
-            return chain(iterator)  # it belongs to whoever made it: it is not closed here
+        if iterator is self.iterable:
+            return unclosed(iterator)  # it belongs to whoever made it: it is not closed here
         if isinstance(iterator, GeneratorType) or not hasattr(iterator, "close"):
             return iterator
         return started(self._closing(iterator))
@@ -37,6 +37,6 @@ class FromIterable(Origin):
         """Unlike a generator, an iterator with ``close`` is not closed by its end."""
         try:
             yield None
-            yield from chain(iterator)  # which has no close: it is closed once, below
+            yield from unclosed(iterator)  # it is closed once, below
         finally:
             close(iterator)

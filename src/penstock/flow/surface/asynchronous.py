@@ -9,6 +9,7 @@ from penstock.flow.arguments import (
     require_async_iterable,
     require_awaitable,
     require_awaiting_function,
+    require_flag,
     require_size,
 )
 from penstock.flow.fluent import Fluent
@@ -147,6 +148,6 @@ class Asynchronous(Fluent[T_co]):
             MapAsync(
                 require_awaiting_function("map_async", function),
                 require_size("map_async", "concurrency", concurrency),
-                ordered=ordered,
+                ordered=require_flag("map_async", "ordered", ordered),
             )
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from penstock.flow.arguments import require_size
+from penstock.flow.arguments import require_executor, require_size
 from penstock.flow.fluent import Fluent
 from penstock.flow.intake import PREFETCH
 from penstock.flow.operators.hops import PublishOn, SubscribeOn
-from penstock.runtime import Executor, require_executor
+from penstock.runtime import Executor
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -49,7 +49,7 @@ class Boundary(Fluent[T_co]):
             a-b-c|
         """
         size = require_size("publish_on", "prefetch", prefetch)
-        return Fluent._from(PublishOn(self, require_executor(executor), size))
+        return Fluent._from(PublishOn(self, require_executor("publish_on", executor), size))
 
     def subscribe_on(self, executor: Executor) -> Flow[T_co]:
         """The same elements; what stands in front, up to the next boundary, runs on ``executor``.
@@ -74,4 +74,4 @@ class Boundary(Fluent[T_co]):
             flow.subscribe_on(time)
             a-b-c|
         """
-        return Fluent._from(SubscribeOn(self, require_executor(executor)))
+        return Fluent._from(SubscribeOn(self, require_executor("subscribe_on", executor)))

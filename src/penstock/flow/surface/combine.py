@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from penstock.api import Publisher
-from penstock.flow.arguments import require_element, require_publisher, require_size
+from penstock.flow.arguments import (
+    require_element,
+    require_flag,
+    require_publisher,
+    require_size,
+)
 from penstock.flow.fluent import Fluent
 from penstock.flow.operators.combine_latest import CombineLatest
 from penstock.flow.operators.continuation import StartWith, Then
@@ -66,7 +71,8 @@ class Combine(Fluent[T_co]):
         size = len(inputs) or 1
         if concurrency is not None:
             size = require_size("merge", "concurrency", concurrency)
-        origin = Merge("merge", inputs, size, delay_errors=delay_errors)
+        delays = require_flag("merge", "delay_errors", delay_errors)
+        origin = Merge("merge", inputs, size, delay_errors=delays)
         return Fluent._from(origin)._then(Portions("merge"))
 
     @staticmethod

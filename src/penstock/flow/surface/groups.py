@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher
+from penstock.demand import shorten
 from penstock.flow.arguments import (
     require_callable,
     require_clock,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Groups"]
 
+T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 K = TypeVar("K")
 
@@ -82,9 +84,7 @@ class Groups(Fluent[T_co]):
             raise TypeError("buffer needs size, every or until: what closes a batch?")
         most = LARGEST_BATCH if size is None else require_size("buffer", "size", size)
         seconds = None if every is None else require_seconds("buffer", "every", every)
-        signals = None
-        if isinstance(until, Publisher) and not isinstance(until, type | Expression):
-            signals, until = until, None
+        signals, until = _split("buffer", until)
         if seconds is None and signals is None:
             return self._then(
                 Batches(most, None if until is None else require_function("buffer", until))
@@ -136,9 +136,7 @@ class Groups(Fluent[T_co]):
         """
         if size is None and every is None and until is None:
             raise TypeError("window needs size, every or until: what closes a window?")
-        signals = None
-        if isinstance(until, Publisher) and not isinstance(until, type | Expression):
-            signals, until = until, None
+        signals, until = _split("window", until)
         windows = Windows(
             self,
             UNBOUNDED if size is None else require_size("window", "size", size),
@@ -199,3 +197,16 @@ class Groups(Fluent[T_co]):
                 GroupedFlow,
             )
         )
+
+
+def _split(
+    operator: str, until: Callable[[T], object] | Publisher[object] | None
+) -> tuple[Publisher[object] | None, Callable[[T], object] | None]:
+    """``until`` as a publisher that signals an end, or as a function that sees it."""
+    if isinstance(until, Publisher) and not isinstance(until, type | Expression):
+        return until, None
+    if until is not None and not callable(until):
+        raise TypeError(
+            f"{operator}: until must be a function or a publisher, not {shorten(until)}"
+        )
+    return None, until

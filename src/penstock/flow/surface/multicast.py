@@ -97,11 +97,12 @@ class Multicast(Fluent[T_co]):
         that came longer ago are not replayed.
 
         Emits when: an element comes, and for a newcomer those that were kept.
-        Backpressures when: one of the subscribers is 256 elements behind.
+        Backpressures when: one of the subscribers is ``n`` and 256 elements behind.
         Completes when: the flow in front does; latecomers get what is kept before.
         Cancels when: the connection is cancelled.
 
-        Demand: what the subscriber that wants most wants, at most 256 ahead of the slowest.
+        Demand: what the subscriber that wants most wants, at most ``n`` and 256 ahead of the
+        slowest.
 
         Errors: those from in front, behind the elements before them, for latecomers too.
 
@@ -128,11 +129,12 @@ class Multicast(Fluent[T_co]):
         """One run for all subscribers; those who come late get all elements from the first on.
 
         Emits when: an element comes, and for a newcomer all that came before.
-        Backpressures when: one of the subscribers is 256 elements behind.
+        Backpressures when: nobody wants anything; what a slow subscriber has not taken yet is kept
+        anyway.
         Completes when: the flow in front does.
         Cancels when: the connection is cancelled, or there are more than ``capacity`` elements.
 
-        Demand: what the subscriber that wants most wants, at most 256 ahead of the slowest.
+        Demand: what the subscriber that wants most wants.
 
         Errors: those from in front. ``OverflowError`` behind ``capacity`` elements, since
         forgetting some would be a lie.

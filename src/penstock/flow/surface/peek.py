@@ -264,8 +264,10 @@ class Peek(Fluent[T_co]):
 
         The answer is data, and ``str`` of it says the same in words. For each run: the edges with
         what was requested, delivered and buffered, and one sentence about who waits for whom.
-        It is read off the runs when you ask; nothing is recorded while elements flow. Runs in
-        front of a boundary are part of those behind it. May be called from any thread.
+        It is read off the runs when you ask; nothing is recorded while elements flow. So for a
+        subscriber that asked for all, what was delivered is known only if no operator leaves out
+        or adds elements and the source has a length or is another run; else it is not counted.
+        Runs in front of a boundary are part of those behind it. May be called from any thread.
 
         Emits when: it does not emit, it returns.
         Backpressures when: never.

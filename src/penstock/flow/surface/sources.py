@@ -19,6 +19,7 @@ from penstock.flow.sources.functions import Defer, FromCallable, Generate
 from penstock.flow.sources.iterables import FromIterable
 from penstock.flow.sources.publishers import FromPublisher
 from penstock.flow.sources.resources import Using
+from penstock.flow.sources.resumable import Resumable
 from penstock.flow.sources.silent import Error, Never
 
 if TYPE_CHECKING:
@@ -140,6 +141,39 @@ class Sources:
         if isinstance(publisher, Fluent.flow):
             return publisher
         return Fluent._from(FromPublisher(require_publisher("from_publisher", publisher)))
+
+    @staticmethod
+    def resumable(factory: Callable[[Any], Publisher[T]]) -> Flow[T]:
+        """The elements of ``factory(position)``: those behind a position, all if it is ``None``.
+
+        A position is anything that JSON has: an offset, a sequence number, the key of a row. Where
+        a flow is recorded, as by ``on_spark``, it goes on after a restart behind the last position
+        that was recorded. Anywhere else it begins with ``None``.
+
+        Emits when: the publisher does.
+        Backpressures when: nothing is wanted.
+        Completes when: the publisher does.
+        Cancels when: the subscriber does.
+
+        Demand: passes through as it is. ``factory`` is called without waiting for demand.
+
+        Errors: what ``factory`` raises; ``TypeError`` if it returns no publisher; those of the
+        publisher.
+
+        Example:
+            >>> lines = ["a", "b", "c"]
+            >>> def behind(position):
+            ...     return Flow.range(0 if position is None else position + 1, len(lines))
+            >>> flow = Flow.resumable(behind).map(lambda number: (number, lines[number]))
+            >>> flow.to_list().run_sync()
+            [(0, 'a'), (1, 'b'), (2, 'c')]
+
+        Marble:
+            --a-b|
+            Flow.resumable(lambda position: flow)
+            --a-b|
+        """
+        return Fluent._from(Resumable(require_callable("resumable", factory)))
 
     @staticmethod
     def defer(factory: Callable[[], Publisher[T]]) -> Flow[T]:

@@ -6,7 +6,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.api import Publisher
-from penstock.flow.arguments import require_clock, require_publisher, require_seconds
+from penstock.flow.arguments import (
+    require_clock,
+    require_flag,
+    require_publisher,
+    require_seconds,
+)
 from penstock.flow.fluent import Fluent
 from penstock.flow.operators.delay import Delay
 from penstock.flow.operators.periods import FirstOfPeriod, Latest
@@ -154,7 +159,7 @@ class Time(Fluent[T_co]):
         """
         length = require_seconds("throttle", "seconds", seconds)
         clock = require_clock("throttle", clock)
-        if last:
+        if require_flag("throttle", "last", last):
             return self._then(Latest("throttle", length, clock, restarts=False))
         return self._then(FirstOfPeriod("throttle", length, clock))
 
