@@ -29,6 +29,7 @@ REQUIREMENT_SETS = {
     "dev": ("--group=dev", "--extra=cli"),
     "java": ("--extra=java", "--constraint=requirements/dev.txt"),
     "jvm": ("--extra=jvm", "--constraint=requirements/dev.txt"),
+    "spark": ("--extra=spark", "--group=data", "--constraint=requirements/dev.txt"),
     "bench": ("--group=bench", "--constraint=requirements/dev.txt"),
 }
 
@@ -49,7 +50,7 @@ def run_demo(environment: Environment, arguments: list[str]) -> int:
 
 def run_tests(environment: Environment, arguments: list[str]) -> int:
     """Run the tests, two at a time; --full adds the long ones."""
-    environment.prepare("jvm")
+    environment.prepare("jvm", "spark")
     environment.become("-m", "pytest", "-n2", *arguments)
 
 
@@ -73,14 +74,14 @@ def run_checks(environment: Environment, arguments: list[str]) -> int:
 
 def run_benchmarks(environment: Environment, arguments: list[str]) -> int:
     """Measure speed and memory, also those of other libraries."""
-    environment.prepare("bench")
+    environment.prepare("bench", "jvm", "spark")
     environment.become("-m", "benchmarks", *arguments)
 
 
 def build_docs(environment: Environment, arguments: list[str]) -> int:
     """Build the documentation and run its examples; a warning is an error."""
     refuse(arguments)
-    environment.prepare()
+    environment.prepare("spark")  # whose part of the reference is read from the code
     for builder in ("html", "doctest"):
         options = ("-qW", "--keep-going", "-b", builder, "docs", f"docs/_build/{builder}")
         code, output = environment.call("sphinx-build", *options)

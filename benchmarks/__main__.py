@@ -6,7 +6,7 @@ import platform
 import sys
 import tracemalloc
 
-from benchmarks import chains, crossings, endurance, memory, reference
+from benchmarks import bridge, chains, crossings, endurance, memory, reference
 from benchmarks.bar import Bench
 from benchmarks.measure import best_of
 
@@ -21,8 +21,22 @@ def main(words: list[str]) -> None:
         print_flow(benches)
     if named("reference", words):
         print_reference()
+    if named("bridge", words):
+        bridge.report()
     if named("memory", words):
         memory.report()
+    if named("journal", words):
+        from benchmarks import journal  # needs the extra ``spark``
+
+        journal.report()
+    if named("through spark", words):
+        from benchmarks import through_spark
+
+        through_spark.report()
+    if "dataframe" in words:  # starts Spark
+        from benchmarks import dataframe
+
+        dataframe.report()
     if "endurance" in words:  # takes a minute or two
         endurance.report()
 

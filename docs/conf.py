@@ -25,6 +25,7 @@ API_MODULES = (
     "penstock.reference",
     "penstock.guard",
     "penstock.flow",
+    "penstock.spark",
     "penstock.testing",
     "penstock.tck",
 )

@@ -1,5 +1,6 @@
 """Reactive Streams for Python.
 
+``java``       the Java of this machine, for those who need one
 ``api``        the standard on one page
 ``rules``      its 43 rules as data; they feed error messages, the kit, the docs, ``penstock spec``
 ``runtime``    executors, clocks and the hook for errors with nowhere to go
@@ -7,6 +8,8 @@
 ``reference``  the standard's own examples, conformant and small
 ``guard``      reports every rule that a foreign party breaks
 ``flow``       ``Flow``, the fluent publisher with operators
+``bridges``    other runtimes: streams to and from the JVM
+``spark``      Apache Spark as a stage, with demand all the way
 ``testing``    for users' own tests
 ``tck``        the conformance kit
 ``cli``        the command line

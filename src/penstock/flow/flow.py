@@ -17,6 +17,7 @@ from penstock.flow.surface.pressure import Pressure
 from penstock.flow.surface.running import Running
 from penstock.flow.surface.select import Select
 from penstock.flow.surface.sources import Sources
+from penstock.flow.surface.spark import OnSpark
 from penstock.flow.surface.terminals import Terminals
 from penstock.flow.surface.time import Time
 from penstock.flow.surface.transform import Transform
@@ -37,6 +38,7 @@ class Flow(
     Pressure[T_co],
     Time[T_co],
     Boundary[T_co],
+    OnSpark[T_co],
     Asynchronous[T_co],
     Multicast[T_co],
     Peek[T_co],

@@ -1,0 +1,85 @@
+"""Spark as a stage: a stream crosses onto Apache Spark and comes back, with demand all the way.
+
+An element goes through these modules in this sequence:
+
+``spark_flow.py``   ``SparkFlow``, what ``Flow.on_spark`` returns: assembled as data
+``pipeline.py``     that data
+``run.py``          one run of it, from subscribe to the end, and the thread that looks after it
+``conversion.py``   from elements to Arrow batches of a ``schema.py``, with ``encoding.py`` for rows
+                    and ``columnar.py`` for batches; ``ddl.py`` reads schemas that are texts
+``recorder.py``     the subscriber that writes them into the journal, ``portion.py`` by portion
+``journal/``        what lies between the publisher and Spark, durable and bounded
+``source.py``       from there into Spark
+``stages.py``       the user's functions, in Spark's workers; ``partitions.py``: subscribers there
+``query.py``        Spark's query
+``returning.py``    how its batches come back to this program
+``emitter.py``      from Spark's batches to elements, as they are wanted; ``rows.py`` decodes them
+
+``checkpoint.py``   the place that journal and Spark share, and whether it is whole
+``failures.py``     what Spark's errors come to
+``shipping.py``     whether functions can be sent to the workers
+``session.py``      where Spark runs; ``packaged_java.py`` and ``reachable.py`` help it
+``processor.py``    all of it as a ``Processor``
+``dataframe.py``    the other way in: a DataFrame as a source; ``arrow_batches.py`` has it computed
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.spark.checkpoint import CheckpointError
+    from penstock.spark.conversion import DoesNotFit, Misfit
+    from penstock.spark.failures import SparkFailed, SparkLost, UserError, WorkerLost
+    from penstock.spark.processor import SparkProcessor
+    from penstock.spark.schema import Schema, SchemaError
+    from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
+    from penstock.spark.spark_flow import Positioned, SparkFlow
+
+__all__ = [
+    "CheckpointError",
+    "DoesNotFit",
+    "Misfit",
+    "Positioned",
+    "Schema",
+    "SchemaError",
+    "SparkFailed",
+    "SparkFlow",
+    "SparkLost",
+    "SparkProcessor",
+    "SparkSettings",
+    "SparkUnavailable",
+    "UserError",
+    "WorkerLost",
+    "spark_session",
+]
+
+_MODULES = {
+    "CheckpointError": "checkpoint",
+    "DoesNotFit": "conversion",
+    "Misfit": "conversion",
+    "Positioned": "spark_flow",
+    "Schema": "schema",
+    "SchemaError": "schema",
+    "SparkFailed": "failures",
+    "SparkFlow": "spark_flow",
+    "SparkLost": "failures",
+    "SparkProcessor": "processor",
+    "SparkSettings": "session",
+    "SparkUnavailable": "session",
+    "UserError": "failures",
+    "WorkerLost": "failures",
+    "spark_session": "session",
+}
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a part when it is used: Spark's processes need the journal only, and quickly."""
+    from importlib import import_module
+
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{module}"), name)

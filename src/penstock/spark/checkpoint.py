@@ -1,0 +1,219 @@
+"""The place that a pipeline's journals and Spark's checkpoint share, and what it remembers.
+
+    pipeline.json    whose it is
+    journal-0/       the rows of the first input; see ``journal/``
+    spark/           Spark's own: ``offsets/N`` is written when batch N is planned, ``commits/N``
+                     when it is done
+
+Spark starts anew without a word when files of its checkpoint are gone. Here that is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from pyarrow import ArrowInvalid
+from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
+
+from penstock.spark.journal import Journal
+from penstock.spark.journal.local_store import TEMPORARY
+from penstock.spark.journal.store import open_store
+from penstock.spark.source import position_of
+
+__all__ = ["Checkpoint", "CheckpointError", "Progress"]
+
+FORMAT: Final = 1
+ABOUT: Final = "pipeline.json"
+SPARK: Final = "spark"
+REMEDY: Final = "restore it from a backup, or start with a new checkpoint"
+
+
+class CheckpointError(Exception):
+    """A checkpoint that a pipeline cannot go on from."""
+
+
+class Progress(NamedTuple):
+    """How far Spark has come: the last batch that is done, and where it ended in each journal."""
+
+    batch: int
+    positions: tuple[int, ...]
+
+
+class Checkpoint:
+    """A folder, local or in any file system that ``pyarrow.fs`` knows."""
+
+    def __init__(self, place: str | Path) -> None:
+        self.place = str(place)
+        if "://" in self.place:
+            try:
+                self._files, self._root = FileSystem.from_uri(self.place)
+            except (ArrowInvalid, OSError) as error:
+                raise CheckpointError(
+                    f"{self.place} is no place for a checkpoint: {error}"
+                ) from error
+        else:
+            self.place = str(Path(place).absolute())
+            self._files, self._root = LocalFileSystem(), self.place
+
+    def claim(self, name: str, inputs: Sequence[str]) -> None:
+        """Make the folder the one of the pipeline ``name``, or find that it is."""
+        mine = {"format": FORMAT, "name": name, "inputs": list(inputs)}
+        try:
+            self._files.create_dir(self._root, recursive=True)
+            found = self._read(ABOUT)
+            if found is not None:
+                self._require_same(mine, found)
+            else:
+                self._require_free()
+                open_store(self.place).write(ABOUT, json.dumps(mine).encode())
+        except OSError as error:
+            raise CheckpointError(
+                f"the checkpoint {self.place} cannot be written: {error}"
+            ) from error
+
+    @property
+    def for_spark(self) -> str:
+        """Where Spark keeps its own."""
+        return f"{self.place}/{SPARK}"
+
+    def for_journal(self, number: int) -> str:
+        """Where the rows of an input are kept."""
+        return f"{self.place}/journal-{number}"
+
+    def progress(self, journals: Sequence[Journal]) -> Progress | None:
+        """How far Spark has come; ``None`` if no batch is done."""
+        batch = self._last("commits")
+        if batch is None:
+            return None
+        return Progress(batch, self._positions(batch, journals))
+
+    def require_whole(self, journals: Sequence[Journal]) -> None:
+        """Refuse a checkpoint from which Spark would not go on where it was."""
+        planned, done = self._last("offsets"), self._last("commits")
+        if planned is None:
+            self._require_nothing_committed(done, journals)
+            return
+        self._require_readable("metadata", {"id"})
+        if done is not None and not planned - 1 <= done <= planned:
+            raise CheckpointError(
+                f"{self.for_spark} ends with the plan of batch {planned} but the completion of "
+                f"batch {done}: files are missing; {REMEDY}"
+            )
+        if done is None and planned > 0:
+            raise CheckpointError(f"{self.for_spark}/commits is missing or empty; {REMEDY}")
+        if done is not None:
+            self._require_readable(f"commits/{done}", set())
+        for batch in {planned, max(planned - 1, 0)}:  # those that Spark looks at
+            for journal, position in zip(journals, self._positions(batch, journals), strict=True):
+                self._require_rows(journal, position, batch)
+        for journal in journals:
+            self._require_committed(journal, done, journals)
+
+    def _require_free(self) -> None:
+        """Refuse a folder in which there is something; a crash may have left a file of ours."""
+        others = {*self._entries("")} - {ABOUT + TEMPORARY}
+        if SPARK in others:
+            raise CheckpointError(f"{self.place}/{ABOUT} is missing; {REMEDY}")
+        if others:
+            raise CheckpointError(
+                f"{self.place} is not empty and holds no checkpoint of penstock; name another place"
+            )
+
+    def _require_readable(self, file: str, fields: set[str]) -> None:
+        """Refuse a file of Spark that does not end with an object in JSON that has these fields."""
+        lines = (self._read(f"{SPARK}/{file}") or "").splitlines() or [""]
+        try:
+            if fields <= json.loads(lines[-1]).keys():
+                return
+        except (ValueError, AttributeError):
+            pass
+        raise CheckpointError(f"{self.for_spark}/{file} is missing or damaged; {REMEDY}")
+
+    def _require_nothing_committed(self, done: int | None, journals: Sequence[Journal]) -> None:
+        if done is not None or any(journal.start for journal in journals):
+            raise CheckpointError(
+                f"{self.for_spark} has no plan of any batch although rows were processed: files "
+                f"are missing, and to begin anew would lose rows; {REMEDY}"
+            )
+
+    def _require_rows(self, journal: Journal, position: int, batch: int) -> None:
+        if position > journal.end:
+            raise CheckpointError(
+                f"batch {batch} in {self.for_spark} goes up to row {position}, but the journal "
+                f"beside it ends at row {journal.end}: rows are missing; {REMEDY}"
+            )
+
+    def _require_committed(
+        self, journal: Journal, done: int | None, journals: Sequence[Journal]
+    ) -> None:
+        number = list(journals).index(journal)
+        position = 0 if done is None else self._positions(done, journals)[number]
+        if journal.start > position:
+            raise CheckpointError(
+                f"{self.for_spark} is older than the journal beside it, which begins at row "
+                f"{journal.start}; batches up to row {position} are done; {REMEDY}"
+            )
+
+    def _require_same(self, mine: dict[str, Any], text: str) -> None:
+        try:
+            found = json.loads(text)
+            others = {key: found[key] for key in mine}
+        except (ValueError, KeyError, TypeError):
+            raise CheckpointError(f"{self.place}/{ABOUT} is damaged; {REMEDY}") from None
+        if others["format"] != mine["format"]:
+            raise CheckpointError(
+                f"the checkpoint {self.place} was written by another version of penstock; {REMEDY}"
+            )
+        if others["name"] != mine["name"]:
+            raise CheckpointError(
+                f"the checkpoint {self.place} belongs to the pipeline {others['name']!r}, not to "
+                f"{mine['name']!r}; name another place, or give the pipeline its old name"
+            )
+        if others["inputs"] != mine["inputs"]:
+            raise CheckpointError(
+                f"the checkpoint {self.place} was made for the schema "
+                f"{' and '.join(others['inputs'])!r}, the pipeline now has "
+                f"{' and '.join(mine['inputs'])!r}; name another place, or keep the schema"
+            )
+
+    def _positions(self, batch: int, journals: Sequence[Journal]) -> tuple[int, ...]:
+        """Where a batch ended in each journal, as Spark wrote it down."""
+        file = f"{SPARK}/offsets/{batch}"
+        lines = (self._read(file) or "").splitlines()
+        try:
+            offsets = [json.loads(line) for line in lines[2:] if line != "-"]
+            if lines[:1] != ["v1"] or len(offsets) != len(journals):
+                raise ValueError
+            return tuple(
+                position_of(offset, journal.identity)
+                for offset, journal in zip(offsets, journals, strict=True)
+            )
+        except (ValueError, KeyError, AttributeError):
+            raise CheckpointError(f"{self.place}/{file} is missing or damaged; {REMEDY}") from None
+
+    def _last(self, folder: str) -> int | None:
+        """The number of the last batch in one of Spark's folders."""
+        return max(
+            map(int, filter(str.isdecimal, self._entries(f"{SPARK}/{folder}"))), default=None
+        )
+
+    def _entries(self, folder: str) -> list[str]:
+        selector = FileSelector(f"{self._root}/{folder}", allow_not_found=True)
+        return [info.base_name for info in self._files.get_file_info(selector)]
+
+    def _read(self, file: str) -> str | None:
+        path = f"{self._root}/{file}"
+        if self._files.get_file_info(path).type is not FileType.File:
+            return None
+        with self._files.open_input_stream(path) as stream:
+            content: bytes = stream.read()
+        return content.decode("utf-8", errors="replace")
+
+
+def is_local(place: str) -> bool:
+    """Whether ``place`` is a folder of this machine."""
+    return urlsplit(place).scheme in ("", "file")

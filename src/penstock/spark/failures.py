@@ -1,0 +1,144 @@
+"""Spark's failures in a few words: the user's exception and line, not 200 lines of the JVM."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["SparkFailed", "SparkLost", "Stopped", "UserError", "WorkerLost", "explained"]
+
+
+class Stopped(Exception):
+    """Ends a query whose rows nobody wants."""
+
+
+class SparkFailed(Exception):
+    """A query of Spark has failed. The error of Spark itself is the cause."""
+
+
+class UserError(SparkFailed):
+    """A function of the user has failed within Spark."""
+
+
+class WorkerLost(SparkFailed):
+    """Spark has lost a process that worked for it; from the checkpoint it can go on."""
+
+
+class SparkLost(SparkFailed):
+    """Spark itself is gone."""
+
+
+LONGEST: Final = 1_000
+LOST: Final = (
+    "Python worker exited unexpectedly",
+    "Python worker failed to connect back",
+    "Timed out while waiting for the Python worker",
+    "CANNOT_OPEN_SOCKET",
+    "ExecutorLostFailure",
+    "Executor heartbeat timed out",
+    "SparkException: Job aborted due to stage failure: ResultTask",
+    "Slave lost",
+    "Worker lost",
+    "worker lost",
+    "Connection reset",
+    "Broken pipe",
+    "EOFException",
+    "Failed to connect to",
+    "PythonWorkerFactory.stopWorker(",  # it was dead already, and so was the one who is told
+)
+MAKE_SPACE: Final = "; make space where Spark writes, and run it again from the checkpoint"
+REMEDIES: Final = {
+    "org.apache.hadoop.fs.ChecksumException": (
+        "; restore the file from a backup, or start with a new checkpoint"
+    ),
+    "No space left on device": MAKE_SPACE,
+    "Disk quota exceeded": MAKE_SPACE,
+    "File too large": MAKE_SPACE,
+}
+MARK: Final = re.compile(
+    r"penstock\.spark\.failures\.UserError: (?P<text>.+?)(?=\n\n|\n\tat |\n SQLSTATE|\n=== |\Z)",
+    re.DOTALL,
+)
+TRACEBACK: Final = re.compile(
+    r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S[^\n]*)"
+)
+FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
+OWN: Final = ("/py4j/", "/pyspark/", "/penstock/", "<frozen")
+
+
+def explained(error: Exception) -> SparkFailed:
+    """What a failed query comes to; ``error`` is its cause."""
+    if isinstance(error, SparkFailed):
+        return error
+    failed = _kind_of(error)
+    failed.__cause__ = error
+    return failed
+
+
+def _kind_of(error: Exception) -> SparkFailed:
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    if (
+        isinstance(error, ConnectionError | OSError)
+        or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
+        or _status_of(error) == "UNAVAILABLE"
+    ):
+        return SparkLost("Spark's JVM is gone: it was killed, or has crashed")
+    text = _text_of(error)
+    marked = MARK.search(text)
+    if marked:
+        return UserError(_shortened(marked["text"]))
+    raised, place = _raised(text)
+    if place:  # looked at first: a user's function, too, may lose a connection
+        return UserError(f"{raised} ({place})")
+    if any(sign in text for sign in LOST):
+        return WorkerLost(f"Spark has lost a worker: {_first_line(text)}")
+    remedy = next((advice for sign, advice in REMEDIES.items() if sign in text), "")
+    return SparkFailed((raised or _first_line(text)) + remedy)
+
+
+def _status_of(error: Exception) -> str:
+    """What Spark Connect has found out about the call, if the error is one of its errors."""
+    status = getattr(error, "getGrpcStatusCode", None)
+    return str(status().name) if callable(status) else ""
+
+
+def _text_of(error: Exception) -> str:
+    """What Spark says, and what it gives as causes, which are not always in its text."""
+    texts = []
+    cause: Exception | None = error
+    while cause is not None:
+        texts.append(str(cause))
+        cause = getattr(cause, "_cause", None)
+    return "\nCaused by: ".join(texts)
+
+
+def _raised(text: str) -> tuple[str, str]:
+    """The Python exception in a text of Spark, and the last line that is the user's, if any."""
+    tracebacks = list(TRACEBACK.finditer(text))
+    if not tracebacks:
+        return "", ""
+    found = tracebacks[-1]
+    places = [
+        f"at {frame['file']}:{frame['line']}, in {frame['name']}"
+        for frame in FRAME.finditer(found["frames"])
+        if not any(part in frame["file"] for part in OWN)
+    ]
+    return _shortened(found["error"]), places[-1] if places else ""
+
+
+def _first_line(text: str) -> str:
+    """The last cause in a text of Spark, without its frames."""
+    lines = [line for line in text.splitlines() if line and not line.startswith(("\tat ", "\t..."))]
+    causes = [
+        line.removeprefix("Caused by").removeprefix(": ")
+        for line in lines
+        if line.startswith(("Caused by: ", ": ")) and "java.lang.ClassNotFound" not in line
+    ]
+    line = causes[-1] if causes else (lines[0] if lines else "Spark gave no reason")
+    return _shortened(re.sub(r"^(?:[\w$]+\.)+([\w$]+: )", r"\1", line))
+
+
+def _shortened(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= LONGEST else text[:LONGEST] + " ..."

@@ -1,0 +1,100 @@
+"""The segments of a journal: files of records, each named by the number of its first row."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from penstock.spark.journal.errors import JournalDamaged
+from penstock.spark.journal.label import Label
+from penstock.spark.journal.record import (
+    Malformed,
+    Record,
+    message_of,
+    records,
+    source_position_of,
+)
+from penstock.spark.journal.store import Store, StoredFile
+
+__all__ = ["Content", "Segment", "list_segments", "segment_name"]
+
+NAME: Final = re.compile(r"(\d{20})\.segment")
+
+
+@dataclass(slots=True)
+class Segment:
+    """A file of records."""
+
+    first: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return segment_name(self.first)
+
+
+def segment_name(first: int) -> str:
+    """The name of the segment that begins with row ``first``."""
+    return f"{first:020d}.segment"
+
+
+def list_segments(files: Iterable[StoredFile]) -> list[Segment]:
+    """The segments among the files, in sequence."""
+    named = ((NAME.fullmatch(file.name), file.size) for file in files)
+    found = [Segment(int(match[1]), size) for match, size in named if match]
+    return sorted(found, key=lambda segment: segment.first)
+
+
+class Content:
+    """What is in a segment. Anything that cannot be trusted raises ``JournalDamaged``."""
+
+    def __init__(self, store: Store, label: Label, segment: Segment, *, is_last: bool) -> None:
+        self._file = store.describe(segment.name)
+        self._label = label
+        self._first = segment.first
+        self._is_last = is_last
+        self._bytes = store.read(segment.name)
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are."""
+        return int(self._bytes.size)
+
+    def records(self, until: int | None = None) -> Iterator[Record]:
+        """The headers of the records, in front of row ``until`` if that is given."""
+        try:
+            yield from records(
+                self._bytes, self._label.identity, self._first, is_last=self._is_last, until=until
+            )
+        except Malformed as problem:
+            raise self._damage(problem) from None
+
+    def batch(self, record: Record) -> pa.RecordBatch:
+        """The rows of a record."""
+        return pa.ipc.read_record_batch(self._checked(message_of, record), self._label.schema)
+
+    def source_position(self, record: Record) -> Any:
+        """The position of the source behind the rows of a record."""
+        return self._checked(source_position_of, record)
+
+    def is_whole(self, record: Record) -> bool:
+        """Whether each bit of a record is as it was written."""
+        try:
+            message_of(self._bytes, record)
+        except Malformed:
+            return False
+        return True
+
+    def _checked(self, read: Any, record: Record) -> Any:
+        try:
+            return read(self._bytes, record)
+        except Malformed as problem:
+            raise self._damage(problem) from None
+
+    def _damage(self, problem: Malformed) -> JournalDamaged:
+        return JournalDamaged(self._file, problem.offset, problem.reason, problem.position)

@@ -1,0 +1,54 @@
+"""Rows on their way into a journal, and how many elements they stand for."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+__all__ = ["Portion", "rows_of_each"]
+
+COLUMNAR: Final = (pa.RecordBatch, pa.Table)
+
+
+class Portion:
+    """Rows that wait to be appended, and the elements that they were made of."""
+
+    def __init__(
+        self, rows: pa.RecordBatch, row_ends: Sequence[int], elements: list[Any], before: int
+    ) -> None:
+        self.rows = rows
+        self.appended = 0
+        self._row_ends = row_ends
+        self._elements = elements
+        self._before = before
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all rows are appended."""
+        return bool(self.appended == self.rows.num_rows)
+
+    def next(self, most: int, most_bytes: int) -> pa.RecordBatch:
+        """The next rows: at most so many, and not much larger unless it is only one."""
+        rows = self.rows.slice(self.appended, most)
+        # What the buffers take is known at once, what the rows take of them is not.
+        if rows.get_total_buffer_size() > most_bytes < rows.nbytes:
+            rows = rows.slice(0, max(1, rows.num_rows * most_bytes // rows.nbytes))
+        return rows
+
+    def taken(self, rows: int) -> int:
+        """How many elements of the stream are done with when so many rows are appended."""
+        return self._before + bisect_right(self._row_ends, rows)
+
+    def element(self, number: int) -> Any:
+        """The element with that number in the stream, if it is one of these."""
+        return self._elements[number - self._before] if number >= self._before else None
+
+
+def rows_of_each(elements: list[Any]) -> list[int]:
+    """How many rows each element is."""
+    if any(issubclass(kind, COLUMNAR) for kind in set(map(type, elements))):
+        return [each.num_rows if isinstance(each, COLUMNAR) else 1 for each in elements]
+    return [1] * len(elements)

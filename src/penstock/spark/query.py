@@ -1,0 +1,158 @@
+"""One query of Spark, from its start to its end, as the thread that waits for it sees it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from time import sleep
+from typing import TYPE_CHECKING, Any, Final
+
+from penstock.spark.failures import SparkFailed, SparkLost, explained
+from penstock.spark.returning import Deliver, Returning, returning
+from penstock.spark.source import FORMAT, JournalSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["NativeSink", "Query", "Transform"]
+
+IDLE: Final = "Waiting for data to arrive"
+LOOK: Final = 0.05
+PATIENCE: Final = 600
+numbers = count(1)
+
+Transform = Callable[[Sequence["DataFrame"]], "DataFrame"]
+"""From the streams of all inputs to what comes out."""
+
+
+@dataclass(frozen=True)
+class NativeSink:
+    """A sink of Spark itself, to which rows go without a way back.
+
+    ``table``  what the sink calls its rows, as Spark's memory sink does
+    """
+
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
+    table: str = ""
+
+
+class Query:
+    """A query that reads journals. Its methods block on the JVM: one thread calls them."""
+
+    def __init__(self, session: SparkSession, name: str) -> None:
+        self._session = session
+        self._name = name
+        self._query: StreamingQuery | None = None
+        self._returning: Returning | None = None
+        self._has_looked = False
+
+    def start(
+        self,
+        journals: Sequence[str],
+        batch_rows: int,
+        transform: Transform,
+        sink: NativeSink | Deliver,
+        output_mode: str,
+        checkpoint: str,
+    ) -> None:
+        """Begin to read; what comes out goes to ``sink``."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            self._begin(journals, batch_rows, transform, sink, output_mode, checkpoint)
+        except (Py4JError, PySparkException) as error:
+            raise explained(error) from error
+
+    def _begin(
+        self,
+        journals: Sequence[str],
+        batch_rows: int,
+        transform: Transform,
+        sink: NativeSink | Deliver,
+        output_mode: str,
+        checkpoint: str,
+    ) -> None:
+        self._session.dataSource.register(JournalSource)
+        frames = [
+            self._session.readStream.format(FORMAT)
+            .option("path", journal)
+            .option("batch_rows", str(batch_rows))
+            .load()
+            for journal in journals
+        ]
+        writer = transform(frames).writeStream.outputMode(output_mode)
+        writer = writer.option("checkpointLocation", checkpoint)
+        # Spark has no two queries of one name at a time.
+        writer = writer.queryName(f"{self._name}-{next(numbers)}")
+        if isinstance(sink, NativeSink):
+            writer = writer.format(sink.format).options(**sink.options)
+            if sink.partition_by:
+                writer = writer.partitionBy(*sink.partition_by)
+            if sink.table:
+                writer = writer.queryName(sink.table)
+        else:
+            self._returning = returning(self._session, sink)
+            writer = writer.foreachBatch(self._returning.sink)
+        self._query = writer.start()
+
+    def require_active(self) -> None:
+        """Raise why the query has ended, if it has."""
+        query = self._running
+        try:
+            active, error = query.isActive, None
+            if not active:
+                error = query.exception()
+        except Exception as lost:
+            failed = explained(lost)
+            if isinstance(failed, SparkLost):
+                self._query = None  # there is nobody who could stop it
+            raise failed from lost
+        if error is not None:
+            known = error if self._returning is None else self._returning.error or error
+            raise explained(known) from known
+        if not active:
+            raise SparkFailed(f"somebody else has stopped the query of {self._name}")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has looked for rows, and found that there is nothing to do."""
+        status: Mapping[str, Any] = self._running.status
+        idle: bool = status["message"] == IDLE and not status["isDataAvailable"]
+        self._has_looked = self._has_looked or idle or status["isDataAvailable"]
+        return idle
+
+    def stop(self, within: float = 10.0) -> None:
+        """End it. A batch that is being delivered has to be given up before."""
+        if self._query is None:
+            self._hang_up()
+            return
+        stopping = threading.Thread(target=self._stop, name="penstock-spark-stop", daemon=True)
+        stopping.start()
+        stopping.join(within)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._returning is not None:
+            self._returning.hang_up()
+
+    def _stop(self) -> None:
+        try:
+            # A process that Spark is just starting would look for the query in vain, and say so.
+            for _ in range(PATIENCE):
+                if self.is_idle or self._has_looked or not self._running.isActive:
+                    break
+                sleep(LOOK)
+            self._running.stop()
+        except Exception:
+            pass  # it had ended by itself, or the JVM is gone
+
+    @property
+    def _running(self) -> StreamingQuery:
+        assert self._query is not None
+        return self._query

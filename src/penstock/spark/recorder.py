@@ -1,0 +1,357 @@
+"""The subscriber that takes elements from upstream into a journal."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import accumulate
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from penstock.api import Subscription
+from penstock.demand import (
+    COMPLETED,
+    Drain,
+    Inlet,
+    require_element,
+    require_error,
+)
+from penstock.demand.drain import AGAIN
+from penstock.runtime import (
+    Clock,
+    Executor,
+    NewLock,
+    SystemClock,
+    Task,
+    ThreadPool,
+    Timer,
+    report_undelivered,
+)
+from penstock.spark.journal import Journal, JournalFull, NoSpace
+from penstock.spark.portion import Portion, rows_of_each
+
+__all__ = ["Recorder"]
+
+PREFETCH: Final = 1 << 14
+FIRST_REQUEST: Final = 16
+"""Before it is known how many rows an element has."""
+ROWS_AHEAD: Final = 1 << 18
+"""On their way, if the elements are batches."""
+ROWS_AT_ONCE: Final = 1 << 16
+RETRY_SECONDS: Final = 0.5
+"""After which a full disk is tried again."""
+
+logger = logging.getLogger("penstock")
+
+
+class Misfit(Protocol):
+    """An element that does not fit the schema."""
+
+    @property
+    def position(self) -> int:
+        """Its place among the elements that were to be converted."""
+
+    def error(self) -> Exception:
+        """The same as an error, for a stream that ends with it."""
+
+
+class Converter(Protocol):
+    """Makes rows of elements."""
+
+    def convert(self, elements: Sequence[Any], /) -> tuple[pa.RecordBatch, Sequence[Any]]:
+        """One batch of all elements that fit, in sequence, and the misfits."""
+
+
+class Recorder(Drain):
+    """Writes what it receives into a journal, on a thread of its own, and asks for what fits there.
+
+    Whatever has come while one batch was written makes the next one, so a single element does not
+    wait for others. The rows in the journal that are not committed and the elements on their way
+    are together never more than the journal's bound, if an element is a row.
+
+    With each batch the journal gets ``{"elements": count, "position": position}``: how many
+    elements were taken since the journal was made, and what ``position_of`` says of the last one.
+
+    on_failure   is told at once how the stream failed: upstream's error, an element that does not
+                 fit, a journal that cannot be written. What has come before is still written
+    on_misfit    gets each element that does not fit; without it such an element ends the stream
+    on_sealed    is told that upstream has completed, and that all of it is in the journal
+    on_space     is told when the disk is full, and with ``None`` when it no longer is. Meanwhile
+                 nothing is asked for, and nothing that has come is lost
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        converter: Converter,
+        *,
+        on_failure: Callable[[Exception], object],
+        on_misfit: Callable[[Any], object] | None = None,
+        on_sealed: Callable[[], object] | None = None,
+        on_space: Callable[[NoSpace | None], object] | None = None,
+        position_of: Callable[[Any], object] | None = None,
+        prefetch: int = PREFETCH,
+        executor: Executor | None = None,
+        clock: Clock | None = None,
+        new_lock: NewLock = threading.RLock,
+    ) -> None:
+        self._pool = ThreadPool(name="penstock-journal") if executor is None else None
+        super().__init__(executor or self._pool, new_lock)
+        self._journal = journal
+        self._converter = converter
+        self._on_failure = on_failure
+        self._on_misfit = on_misfit
+        self._on_sealed = on_sealed
+        self._on_space = on_space or log_space
+        self._position_of = position_of
+        self._clock = clock or SystemClock()
+        self._inlet = Inlet(prefetch, new_lock)
+        self._inbox: deque[Any] = deque()  # bounded by what the inlet admits
+        self._portion: Portion | None = None
+        self._taken = 0
+        last = journal.last_source_position or {"elements": 0, "position": None}
+        self._taken_before = int(last["elements"])
+        self._position: object = last["position"]
+        self._rows_per_element = 0
+        self._committed = journal.start
+        self._waits_for_room = False
+        self._full: NoSpace | None = None
+        self._timer: Timer | None = None
+        self._failure: Exception | None = None
+        self._told: Exception | None = None
+        self._stopped = False
+        self._finished = False
+        self._over = threading.Event()
+        self._worker: int | None = None
+
+    @property
+    def taken(self) -> int:
+        """How many elements are done with since the journal was made."""
+        return self._taken_before + self._taken
+
+    @property
+    def waits_for_room(self) -> bool:
+        """Whether rows have to be committed, or space has to be made, before it can go on."""
+        return self._waits_for_room
+
+    def committed(self, position: int) -> None:
+        """Spark no longer needs the rows in front of ``position``. From any thread."""
+        with self._progress_lock:
+            self._committed = max(self._committed, position)
+        self.wake()
+
+    def cancel(self) -> None:
+        """Cancel the stream, and write what has come. Returns at once."""
+        self._stopped = True
+        self.wake()
+
+    def stop(self) -> None:
+        """Cancel the stream, write what has come, and wait until that is done."""
+        self.cancel()
+        if self._pool is not None and self._worker != threading.get_ident():
+            self._over.wait()
+            self._pool.close()
+
+    # The publisher's signals only leave something for the drain (2.2).
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for the first elements, on the worker."""
+        if self._inlet.accept(subscription):
+            self.wake()
+
+    def on_next(self, element: Any) -> None:
+        """Leave the element for the worker."""
+        require_element(element)
+        if self._inlet.admit():
+            self._inbox.append(element)
+        if self._progress != AGAIN:  # it will look again anyway
+            self.wake()
+
+    def on_error(self, error: Exception) -> None:
+        """Tell the error at once; what has come before is written nevertheless."""
+        require_error(error)
+        self._inlet.end(error)
+        if self._inlet.ending is not None:
+            self._tell_failure(self._inlet.ending)
+        self.wake()
+
+    def on_complete(self) -> None:
+        """Seal the journal once all is written."""
+        self._inlet.end(COMPLETED)
+        self.wake()
+
+    # On the worker.
+
+    def _work(self) -> None:
+        if self._finished:
+            return
+        self._worker = threading.get_ident()
+        stopped = self._stopped  # looked at once: what has come before it is still written
+        if stopped:
+            self._inlet.cancel()
+        ending = self._inlet.ending  # asked first: then the inbox holds all elements before it
+        try:
+            self._commit()
+            self._write()
+            self._end(ending)
+        except NoSpace as full:
+            self._wait_for_space(full)
+        except Exception as error:
+            self._portion = None
+            self._fail(error)
+        if stopped:
+            self._finish()
+        elif self._inlet.ending is not ending:
+            self.wake()  # it has ended meanwhile
+
+    def _commit(self) -> None:
+        if self._committed > self._journal.start:
+            self._journal.commit(self._committed)
+            self._waits_for_room = False
+
+    def _write(self) -> None:
+        self._ask()
+        while self._has_rows() and not self._waits_for_room:
+            self._append()
+            self._ask()
+
+    def _ask(self) -> None:
+        """Ask for what fits into the journal, beside what is on its way already."""
+        if self._waits_for_room or self._failure is not None or self._stopped:
+            return
+        room, most = self._journal.room, FIRST_REQUEST
+        if size := self._rows_per_element:
+            room, most = max(room // size, min(room, 1)), max(ROWS_AHEAD // size, 2)
+        self._inlet.refill(
+            wanted=self._taken + min(room, most, self._inlet.capacity), taken=self._taken
+        )
+
+    def _has_rows(self) -> bool:
+        """Whether there is a row to append; elements that make none are done with."""
+        while self._portion is None or self._portion.is_done:
+            most = max(ROWS_AT_ONCE // max(self._rows_per_element, 1), 1)
+            ready = min(len(self._inbox), most)
+            if not ready or self._failure is not None:
+                return False
+            self._portion = self._convert([self._inbox.popleft() for _ in range(ready)])
+            self._taken = self._portion.taken(0)
+        return True
+
+    def _convert(self, elements: list[Any]) -> Portion:
+        rows, misfits = self._converter.convert(elements)
+        sizes = rows_of_each(elements)
+        self._rows_per_element = max(self._rows_per_element, *sizes, 1)
+        for misfit in misfits:
+            sizes[misfit.position] = 0
+        row_ends = list(accumulate(sizes))
+        if misfits and self._on_misfit is None:
+            first = min(misfits, key=lambda misfit: misfit.position)
+            rows = rows.slice(0, row_ends[first.position])
+            row_ends = row_ends[: first.position]
+            self._fail(first.error())
+        elif self._on_misfit is not None:
+            for misfit in misfits:
+                self._on_misfit(misfit)
+        return Portion(rows, row_ends, elements, self._taken)
+
+    def _append(self) -> None:
+        assert self._portion is not None
+        portion, journal = self._portion, self._journal
+        rows = portion.next(journal.room, journal.segment_bytes)
+        appended = portion.appended + rows.num_rows
+        taken = portion.taken(appended)
+        if taken > self._taken and self._position_of is not None:
+            self._position = self._position_of(portion.element(taken - 1))
+        progress = {"elements": self._taken_before + taken, "position": self._position}
+        try:
+            journal.append(rows, progress)
+        except JournalFull:
+            self._waits_for_room = True
+            return
+        portion.appended, self._taken = appended, taken
+        self._waits_for_room = not journal.room
+        if self._full is not None:
+            self._full = None
+            self._tell(partial(self._on_space, None))
+
+    def _end(self, ending: Exception | None) -> None:
+        if ending is not None and ending is not COMPLETED:
+            self._inlet.cancel()
+            self._tell_failure(ending)
+        if ending is COMPLETED and not self._journal.sealed and not self._has_rows():
+            self._seal()
+
+    def _seal(self) -> None:
+        if self._failure is None:
+            self._journal.seal()
+            if self._on_sealed is not None:
+                self._tell(self._on_sealed)
+
+    def _wait_for_space(self, full: NoSpace) -> None:
+        self._waits_for_room = True
+        if self._timer is None:
+            self._timer = self._clock.call_later(RETRY_SECONDS, self._try_again)
+        if self._full is None:
+            self._full = full
+            self._tell(partial(self._on_space, full))
+
+    def _try_again(self) -> None:
+        self._timer = None
+        self._waits_for_room = False
+        self.wake()
+
+    def _fail(self, error: Exception) -> None:
+        """Nothing more can be written."""
+        if self._failure is None:
+            self._failure = error
+        self._inlet.cancel()
+        self._inbox.clear()
+        self._tell_failure(error)
+
+    def _tell_failure(self, error: Exception) -> None:
+        with self._progress_lock:
+            told = self._told
+            if told is None:
+                self._told = error
+        if told is None:
+            self._tell(partial(self._on_failure, error))
+        elif told is not error:
+            report_undelivered(error, "a stream into a journal had failed before")
+
+    def _tell(self, listener: Task) -> None:
+        # 2.13: the signals return normally, whatever the user's code does.
+        try:
+            listener()
+        except Exception as error:
+            report_undelivered(error, "a listener of a stream into a journal raised")
+
+    def _rejected(self, error: Exception) -> None:
+        if not self._finished:
+            self._fail(error)
+            self._finish()
+
+    def _finish(self) -> None:
+        self._finished = True
+        if self._timer is not None:
+            self._timer.cancel()
+        lost = self._inlet.admitted - self._taken
+        if lost and self._failure is None:
+            problem = self._full or JournalFull("the journal is at its bound")
+            report_undelivered(problem, f"{lost} elements had come and are not in the journal")
+        self._inbox.clear()
+        self._portion = None
+        if self._pool is not None:
+            self._pool.close(wait=False)
+        self._over.set()
+
+
+def log_space(full: NoSpace | None) -> None:
+    """Say that the disk is full, or no longer is."""
+    if full is None:
+        logger.warning("there is space again: the stream goes on")
+    else:
+        logger.warning("%s; the stream waits until there is space", full)

@@ -1,0 +1,214 @@
+"""How batches come back to this program: by a call of Spark's, or from a server by a socket.
+
+In a classic session ``foreachBatch`` calls this program. Over Spark Connect it runs in a process of
+the server: there, each batch is sent back as an Arrow stream, and the process waits until it was
+delivered, just as Spark waits for a call.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import secrets
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from penstock.spark.failures import Stopped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Deliver", "Returning", "returning"]
+
+Deliver = Callable[[int, pa.Table], None]
+"""Takes the number of a batch and its rows; returns when they are delivered."""
+
+TOKEN_BYTES: Final = 32
+HEADER: Final = struct.Struct(">qq")
+"""The number of a batch, and how many rows it has."""
+DELIVERED: Final = b"\1"
+CONNECT_SECONDS: Final = 30.0
+LOOPBACK: Final = "127.0.0.1"
+
+
+class Returning(Protocol):
+    """A way back."""
+
+    error: Exception | None
+    """Why a batch was not delivered."""
+
+    @property
+    def sink(self) -> Callable[[DataFrame, int], None]:
+        """What ``foreachBatch`` is given."""
+
+    def hang_up(self) -> None:
+        """No batch will come any more."""
+
+
+def returning(session: SparkSession, deliver: Deliver) -> Returning:
+    """The way back from ``session``."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        return Sending(deliver, address_towards(session))
+    return Calling(deliver)
+
+
+class Calling:
+    """Spark calls this program, from a thread of its JVM, over a socket of py4j."""
+
+    def __init__(self, deliver: Deliver) -> None:
+        self._deliver = deliver
+        self._connections: set[Any] = set()
+        self.error: Exception | None = None
+        logging.getLogger("py4j.clientserver").addFilter(is_about_others)
+
+    @property
+    def sink(self) -> Callable[[DataFrame, int], None]:
+        """What ``foreachBatch`` is given."""
+        return self._take
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        gateway: Any = frame.sparkSession.sparkContext._gateway
+        self._connections.add(gateway._gateway_client.get_thread_connection())
+        try:
+            self._deliver(number, frame.toArrow())
+        except Exception as error:
+            self.error = error
+            # The JVM matches what it gets against patterns that a long text overflows.
+            raise Stopped(f"batch {number} was not delivered") from None
+
+    def hang_up(self) -> None:
+        """Let the thread end that took the calls; py4j would keep it as long as the JVM lives."""
+        for connection in self._connections:
+            if connection is not None and connection.socket is not None:
+                shut_down(connection.socket)
+        self._connections.clear()
+
+
+def is_about_others(record: logging.LogRecord) -> bool:
+    """Whether py4j is to log it: that we end a query by an exception is no news."""
+    return not (record.exc_info and isinstance(record.exc_info[1], Stopped))
+
+
+class Sending:
+    """A server sends batches to this program, which listens for as long as the query runs."""
+
+    def __init__(self, deliver: Deliver, host: str) -> None:
+        self._deliver = deliver
+        self._listener = socket.create_server((host, 0))
+        self._token = secrets.token_bytes(TOKEN_BYTES)
+        self._changing = threading.Lock()
+        self._connections: set[socket.socket] = set()
+        self._hung_up = False
+        self.error: Exception | None = None
+        self._start(self._listen)
+
+    @property
+    def sink(self) -> Return:
+        """What ``foreachBatch`` is given; it goes to the server."""
+        host, port = self._listener.getsockname()[:2]
+        return Return(host, port, self._token)
+
+    def hang_up(self) -> None:
+        """Stop to listen; who waits for an answer gets none."""
+        with self._changing:
+            self._hung_up = True
+            for connection in (self._listener, *self._connections):
+                shut_down(connection)
+        self._listener.close()
+
+    def _start(self, target: Callable[..., None], *arguments: Any) -> None:
+        threading.Thread(
+            target=target, args=arguments, name="penstock-spark-return", daemon=True
+        ).start()
+
+    def _listen(self) -> None:
+        """Let each connection have a thread, so that a stranger who says nothing is in no way."""
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return  # hung up
+            self._start(self._serve, connection)
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            with self._changing:
+                if self._hung_up:
+                    return
+                self._connections.add(connection)
+            try:
+                with connection.makefile("rwb") as stream:
+                    self._receive(connection, stream)
+            except (OSError, pa.ArrowInvalid, struct.error):
+                pass  # the sender is gone, and Spark knows
+            finally:
+                with self._changing:
+                    self._connections.discard(connection)
+
+    def _receive(self, connection: socket.socket, stream: Any) -> None:
+        connection.settimeout(CONNECT_SECONDS)
+        if not hmac.compare_digest(stream.read(TOKEN_BYTES), self._token):
+            return  # not from the server of this query
+        connection.settimeout(None)
+        number, size = HEADER.unpack(stream.read(HEADER.size))
+        rows = pa.ipc.open_stream(stream).read_all()
+        if rows.num_rows != size:
+            return  # the sender was killed between two parts
+        try:
+            self._deliver(number, rows)
+        except Exception as error:
+            self.error = error
+            return
+        stream.write(DELIVERED)
+        stream.flush()
+
+
+@dataclass(frozen=True)
+class Return:
+    """Sends batches back from the server. ``host`` and ``port`` are those of the user's program."""
+
+    host: str
+    port: int
+    token: bytes
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Return when the batch is delivered."""
+        rows = frame.toArrow()
+        address = (self.host, self.port)
+        with socket.create_connection(address, CONNECT_SECONDS) as connection:
+            connection.settimeout(None)  # the user's program may take its time
+            with connection.makefile("rwb") as stream:
+                stream.write(self.token + HEADER.pack(number, rows.num_rows))
+                with pa.ipc.new_stream(stream, rows.schema) as writer:
+                    writer.write_table(rows)
+                stream.flush()
+                if stream.read(len(DELIVERED)) != DELIVERED:
+                    raise Stopped(f"batch {number} was not delivered")
+
+
+def address_towards(session: SparkSession) -> str:
+    """The address of this machine, as the server of ``session`` sees it."""
+    client: Any = session.client
+    host = urlsplit(f"//{client.host}").hostname or LOOPBACK
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((host, 9))  # sends nothing: it only chooses a way
+        except OSError:
+            return LOOPBACK
+        address: str = probe.getsockname()[0]
+        return address
+
+
+def shut_down(connection: socket.socket) -> None:
+    """End a connection, which may have ended."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass

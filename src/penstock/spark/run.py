@@ -1,0 +1,257 @@
+"""One run of a pipeline through Spark: journals, query and rows, from subscribe to the end.
+
+A run has one thread that looks after it. It begins to record at once, while Spark starts; then it
+watches the query, says which rows Spark is done with, and ends all that it began.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from contextvars import copy_context
+from typing import Any, Final
+
+import pyarrow as pa
+
+from penstock.demand import COMPLETED
+from penstock.flow.elements import Elements, Host
+from penstock.flow.event_loop import remember_running_loop
+from penstock.runtime import report_undelivered
+from penstock.spark.checkpoint import Checkpoint, Progress
+from penstock.spark.conversion import Converter
+from penstock.spark.emitter import Batch, Emitter
+from penstock.spark.failures import Stopped, WorkerLost
+from penstock.spark.journal import Journal, JournalError
+from penstock.spark.pipeline import Input, Pipeline
+from penstock.spark.query import NativeSink, Query
+from penstock.spark.recorder import Recorder
+from penstock.spark.session import require_startable, spark_session
+from penstock.spark.shipping import require_sendable
+
+__all__ = ["Run"]
+
+BUSY: Final = 0.02
+"""The seconds between two looks at a query that has something to do."""
+QUIET: Final = 0.25
+ENDING: Final = 30.0
+"""The seconds that a run may take to end."""
+PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""The seconds before a query is started again that lost a worker."""
+
+logger = logging.getLogger("penstock")
+stopping: Final[set[Run]] = set()
+"""The runs of this process that were stopped: until they have ended, they hold their places."""
+
+Decode = Callable[[int, pa.Table], tuple[int, Iterator[Any]]]
+"""How many elements a batch has, and these, from its number and its rows."""
+
+
+class Run:
+    """Takes one subscription to a pipeline from its inputs to its rows, and to its end."""
+
+    def __init__(
+        self, pipeline: Pipeline, host: Host, decode: Decode, sink: NativeSink | None = None
+    ) -> None:
+        self._pipeline = pipeline
+        self._decode = decode
+        self._sink = sink
+        self._emitter = Emitter(host, on_close=self.stop)
+        self._woken = threading.Event()
+        self._stopped = False
+        self._journals: list[Journal] = []
+        self._recorders: list[Recorder] = []
+        self._done = Progress(-1, ())
+        self._tries = 0
+
+    def elements(self) -> Elements:
+        """What comes out. The run begins, and ends at the latest when these are closed."""
+        name = f"penstock-spark-{self._pipeline.name}"
+        # The inputs are subscribed to on that thread, and find the subscriber's asyncio loop here.
+        context = copy_context()
+        remember_running_loop(context)
+        self._thread = threading.Thread(
+            target=context.run, args=(self._work,), name=name, daemon=True
+        )
+        self._thread.start()
+        return self._emitter.elements()
+
+    def stop(self) -> None:
+        """Nobody wants anything any more. Returns at once."""
+        self._stopped = True
+        if self._thread.is_alive():
+            stopping.add(self)
+        for recorder in tuple(self._recorders):
+            recorder.cancel()  # the inputs need not wait until Spark has stopped
+        self._woken.set()
+
+    # The thread of the run.
+
+    def _work(self) -> None:
+        try:
+            with ExitStack() as leaving:
+                self._go(leaving)
+        except Stopped:
+            return
+        except Exception as error:
+            self._end(error)
+        else:
+            self._end(COMPLETED)
+        finally:
+            stopping.discard(self)
+
+    def _end(self, ending: Exception) -> None:
+        if self._stopped and ending is not COMPLETED:
+            report_undelivered(ending, f"the pipeline {self._pipeline.name} had been cancelled")
+        else:
+            self._emitter.end(ending)
+
+    def _go(self, leaving: ExitStack) -> None:
+        pipeline = self._pipeline
+        require_startable(pipeline.settings)
+        require_sendable(pipeline)
+        self._wait_for_others()
+        checkpoint = Checkpoint(pipeline.checkpoint or self._temporary_folder(leaving))
+        checkpoint.claim(pipeline.name, [each.schema.ddl for each in pipeline.inputs])
+        for number, each in enumerate(pipeline.inputs):
+            self._journals.append(self._opened(each, checkpoint.for_journal(number), leaving))
+        checkpoint.require_whole(self._journals)
+        self._done = Progress(-1, tuple(journal.start for journal in self._journals))
+        for each, journal in zip(pipeline.inputs, self._journals, strict=True):
+            self._record(each, journal, leaving)
+        session = spark_session(pipeline.settings)
+        while not self._stopped:
+            query = Query(session, pipeline.name)
+            try:
+                self._watch(query, checkpoint)
+                return
+            except WorkerLost as lost:
+                self._pause(lost)
+            finally:
+                query.stop()
+
+    def _wait_for_others(self) -> None:
+        """Let a run end that had the same checkpoint; it was stopped a moment ago."""
+        for other in tuple(stopping):
+            if other._thread is not self._thread and other._uses(self._pipeline.checkpoint):
+                other._thread.join(ENDING)
+            if not other._thread.is_alive():
+                stopping.discard(other)
+
+    def _uses(self, checkpoint: str | None) -> bool:
+        return checkpoint is not None and self._pipeline.checkpoint == checkpoint
+
+    def _temporary_folder(self, leaving: ExitStack) -> str:
+        folder = tempfile.mkdtemp(prefix="penstock-")
+        leaving.callback(shutil.rmtree, folder, ignore_errors=True)
+        logger.info("%s has no checkpoint: a crash loses its rows", self._pipeline.name)
+        return folder
+
+    def _opened(self, each: Input, place: str, leaving: ExitStack) -> Journal:
+        journal = Journal.open(
+            place, each.schema.arrow, max_rows=each.max_rows, max_bytes=each.max_bytes
+        )
+        leaving.callback(journal.close)
+        return journal
+
+    def _record(self, each: Input, journal: Journal, leaving: ExitStack) -> None:
+        """Let the elements of an input into its journal, behind those that are in it already."""
+        recorder = Recorder(
+            journal,
+            Converter(each.schema),
+            on_failure=self._fail,
+            on_misfit=each.on_misfit,
+            position_of=each.position_of,
+        )
+        self._recorders.append(recorder)
+        leaving.callback(recorder.stop)
+        if not journal.sealed:
+            last = journal.last_source_position or {"elements": 0, "position": None}
+            each.resumed(last["elements"], last["position"]).subscribe(recorder)
+
+    def _fail(self, error: Exception) -> None:
+        """Upstream's error goes out at once, not behind the rows that are on their way."""
+        if not self._stopped:
+            self._emitter.end(error)
+            self.stop()
+        elif isinstance(error, JournalError):
+            report_undelivered(error, f"the pipeline {self._pipeline.name} had been cancelled")
+        # Else a source takes it for a failure that it is no longer wanted.
+
+    def _watch(self, query: Query, checkpoint: Checkpoint) -> None:
+        """Start the query, and return when it has processed all that will ever come."""
+        query.start(
+            [checkpoint.for_journal(number) for number in range(len(self._journals))],
+            self._pipeline.batch_rows,
+            self._pipeline.transform,
+            self._sink or self._deliver,
+            self._pipeline.output_mode,
+            checkpoint.for_spark,
+        )
+        while True:
+            self._woken.wait(QUIET if self._rests else BUSY)
+            self._woken.clear()
+            if self._stopped:
+                raise Stopped("nobody wants the rows")
+            query.require_active()
+            self._free(checkpoint)
+            if self._has_all and query.is_idle:
+                return
+
+    def _deliver(self, number: int, table: pa.Table) -> None:
+        """Called for each batch, on another thread; Spark waits meanwhile."""
+        size, elements = self._decode(number, table)
+        self._emitter.deliver(Batch(number, size, elements), self._pipeline.keeps_sequence)
+        self._woken.set()
+
+    def _free(self, checkpoint: Checkpoint) -> None:
+        """Let go of the rows with which Spark is done for good: so says its commit log.
+
+        Spark does not sync that log. So the rows of its last batch stay, for the case that the end
+        of the log is lost, until the next batch is done or nothing else could make room.
+        """
+        if not self._is_through:
+            progress = checkpoint.progress(self._journals)
+            if progress is not None and progress.batch != self._done.batch:
+                before, self._done = self._done, progress
+                self._tries = 0
+                for recorder, position in zip(self._recorders, before.positions, strict=True):
+                    recorder.committed(position)
+        if self._is_through:
+            for recorder, position in zip(self._recorders, self._done.positions, strict=True):
+                if recorder.waits_for_room:
+                    recorder.committed(position)
+
+    @property
+    def _rests(self) -> bool:
+        """Whether nothing will change soon without a call."""
+        return self._emitter.waits or (
+            self._is_through
+            and not self._has_all
+            and not any(recorder.waits_for_room for recorder in self._recorders)
+        )
+
+    @property
+    def _is_through(self) -> bool:
+        """Whether Spark is done with all rows that are there."""
+        ends = tuple(journal.end for journal in self._journals)
+        return self._done.positions == ends
+
+    @property
+    def _has_all(self) -> bool:
+        """Whether Spark is done with the last row of every input."""
+        return all(journal.sealed for journal in self._journals) and self._is_through
+
+    def _pause(self, lost: WorkerLost) -> None:
+        """Wait before the query is started again, or give up."""
+        if self._tries == len(PAUSES):
+            raise lost
+        pause = PAUSES[self._tries]
+        self._tries += 1
+        logger.warning("%s: %s; goes on from the checkpoint", self._pipeline.name, lost)
+        self._woken.clear()  # what was to be looked at belonged to the query that is over
+        if not self._stopped:
+            self._woken.wait(pause)

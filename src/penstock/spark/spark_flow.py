@@ -1,0 +1,296 @@
+"""``SparkFlow``: a stream that runs on Spark, assembled as a ``Flow`` is, and a publisher again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import pyarrow as pa
+
+from penstock.api import Publisher, Subscriber
+from penstock.demand import shorten
+from penstock.flow import Flow
+from penstock.flow.arguments import require_callable, require_size, require_text
+from penstock.flow.elements import Elements, Host
+from penstock.flow.fluent import Fluent
+from penstock.flow.stage import Origin, Replay
+from penstock.spark.pipeline import (
+    Input,
+    Pipeline,
+    joined,
+    replay_of,
+    require_output_mode,
+    require_replay,
+)
+from penstock.spark.query import NativeSink
+from penstock.spark.rows import RowReader
+from penstock.spark.run import Decode, Run
+from penstock.spark.schema import Schema, SchemaLike
+from penstock.spark.session import SparkSettings
+from penstock.spark.stages import BatchStage, FrameStage, RowStage, SparkStage
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["MAX_BYTES", "MAX_ROWS", "Positioned", "SparkFlow", "on_spark"]
+
+MAX_ROWS = 1 << 18
+MAX_BYTES = 1 << 26
+BATCH_ROWS = 1 << 16
+
+
+class Positioned(NamedTuple):
+    """A row, and where it stands: the same after a crash, so that a sink can tell what it has."""
+
+    batch: int
+    row: int
+    value: Any
+
+
+class SparkFlow:
+    """A cold publisher of rows that Spark makes. Each subscription runs a query of its own.
+
+    Python functions run in Spark's workers, adjacent ones in one pass. Rows are named tuples.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    def subscribe(self, subscriber: Subscriber[Any]) -> None:
+        """Start a query for ``subscriber``, whose demand drives it."""
+        self.rows().subscribe(subscriber)
+
+    # What happens on Spark.
+
+    def map(self, function: Callable[[Any], Any], *, schema: SchemaLike | None = None) -> SparkFlow:
+        """Each row becomes ``function(row)``, of the given schema or of the same as before."""
+        return self._with_function("map", function, schema)
+
+    def filter(self, function: Callable[[Any], object]) -> SparkFlow:
+        """Only the rows for which ``function`` holds."""
+        return self._with_function("filter", function, None)
+
+    def flat_map(
+        self, function: Callable[[Any], Any], *, schema: SchemaLike | None = None
+    ) -> SparkFlow:
+        """Each row becomes all of ``function(row)``, an iterable."""
+        return self._with_function("flat_map", function, schema)
+
+    def map_batches(
+        self,
+        function: Callable[[pa.RecordBatch], pa.RecordBatch],
+        *,
+        schema: SchemaLike | None = None,
+    ) -> SparkFlow:
+        """Each ``RecordBatch``, which is part of one of Spark's batches, becomes another."""
+        require_callable("map_batches", function)
+        return self._then(BatchStage("map_batches", function, optional(schema)))
+
+    def frame(self, function: Callable[[DataFrame], DataFrame]) -> SparkFlow:
+        """Whatever Spark's data frames can do: joins, windows, state. ``function`` runs here."""
+        return self._then(FrameStage("frame", require_callable("frame", function)))
+
+    def sql(self, query: str) -> SparkFlow:
+        """The result of a query in SQL, in which ``{stream}`` stands for the rows so far."""
+        require_text("sql", "query", query)
+        if "{stream}" not in query:
+            raise ValueError(f"sql needs {{stream}} in its query, which is {shorten(query)}")
+
+        def select(frame: DataFrame) -> DataFrame:
+            return frame.sparkSession.sql(query, stream=frame)
+
+        return self._then(FrameStage("sql", select))
+
+    def join(self, other: SparkFlow, on: str | list[str] | Column, how: str = "inner") -> SparkFlow:
+        """Rows of both streams that belong together, as Spark's ``join`` has it.
+
+        Each side keeps what may still find a partner; a watermark on both bounds that.
+        """
+        if not isinstance(other, SparkFlow):
+            raise TypeError(f"join needs another SparkFlow, not {shorten(other)}")
+        mine, theirs = self._pipeline, other._pipeline
+        return SparkFlow(
+            replace(
+                mine,
+                inputs=mine.inputs + theirs.inputs,
+                first=joined(mine, theirs, on, how),
+                stages=(),
+            )
+        )
+
+    # What comes back.
+
+    def rows(self) -> Flow[Any]:
+        """The rows as a ``Flow`` of named tuples, with all its operators, in this program."""
+        return Fluent._from(FromSpark("on_spark", self._pipeline, rows_of))
+
+    def batches(self) -> Flow[pa.RecordBatch]:
+        """The rows as a ``Flow`` of Arrow batches, which costs nothing per row."""
+        return Fluent._from(FromSpark("on_spark", self._pipeline, batches_of))
+
+    def positioned(self) -> Flow[Positioned]:
+        """The rows with the number of their batch and their place in it.
+
+        Behind a crash the last batch comes again with the same number. Without a shuffle each row
+        has the same place again, so a sink that remembers the last pair sees each row once.
+        """
+        return Fluent._from(FromSpark("on_spark", self._pipeline, positioned_in))
+
+    def write(
+        self,
+        format: str,  # noqa: A002 - Spark's name
+        *,
+        partition_by: tuple[str, ...] = (),
+        table: str = "",
+        **options: object,
+    ) -> Flow[NoReturn]:
+        """Write to a sink of Spark itself, such as parquet; no row comes back here.
+
+        ``options`` are those of the sink, such as ``path``; ``table`` names the rows of the memory
+        sink. The flow has no elements; it completes when all rows are written.
+        """
+        sink = NativeSink(
+            require_text("write", "format", format),
+            {name: str(value) for name, value in options.items()},
+            partition_by,
+            table,
+        )
+        return Fluent._from(FromSpark("write", self._pipeline, nothing_of, sink))
+
+    def for_each_partition(
+        self, subscriber_factory: Callable[[], Subscriber[Any]]
+    ) -> Flow[NoReturn]:
+        """Give rows to subscribers in Spark's workers: one for each partition of each batch.
+
+        Each is subscribed to its partition and gets what it asks for. One that cancels leaves the
+        rest out; one that raises fails its task, and Spark tries that again. The flow has no
+        elements; it completes when all rows are taken.
+        """
+        from penstock.spark.partitions import ToSubscribers
+
+        give = ToSubscribers(require_callable("for_each_partition", subscriber_factory))
+        stage = FrameStage(
+            "for_each_partition", lambda frame: frame.mapInArrow(give, frame.schema), give
+        )
+        return Fluent._from(
+            FromSpark("for_each_partition", self._then(stage)._pipeline, nothing_of)
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if not name.startswith("_") and hasattr(Flow, name):
+            raise AttributeError(
+                f"{name} needs one sequence of elements, which rows on Spark do not have; write "
+                f".rows().{name}(...) to do it in this program"
+            )
+        raise AttributeError(f"a SparkFlow has no {name!r}")
+
+    def __repr__(self) -> str:
+        names = [stage.name for stage in self._pipeline.stages]
+        return f"<SparkFlow {self._pipeline.name}: {' '.join(['on_spark', *names])}>"
+
+    def _with_function(
+        self, name: str, function: Callable[[Any], Any], schema: SchemaLike | None
+    ) -> SparkFlow:
+        require_callable(name, function)
+        return self._then(RowStage(name, function, optional(schema)))
+
+    def _then(self, stage: SparkStage) -> SparkFlow:
+        return SparkFlow(replace(self._pipeline, stages=(*self._pipeline.stages, stage)))
+
+
+class FromSpark(Origin):
+    """What comes back from Spark."""
+
+    checked = True
+
+    def __init__(
+        self, name: str, pipeline: Pipeline, decode: Decode, sink: NativeSink | None = None
+    ) -> None:
+        super().__init__(name)
+        self.title = pipeline.name
+        self._pipeline = pipeline
+        self._decode = decode
+        self._sink = sink
+
+    def open(self, host: Host, each: int) -> Elements:
+        """Run the pipeline for one subscriber."""
+        return Run(self._pipeline, host, self._decode, self._sink).elements()
+
+
+def on_spark(
+    publisher: Publisher[Any],
+    schema: SchemaLike,
+    *,
+    name: str = "pipeline",
+    checkpoint: str | Path | None = None,
+    master: str | None = None,
+    remote: str | None = None,
+    session: SparkSession | None = None,
+    resume: Replay | None = None,
+    position: Callable[[Any], object] | None = None,
+    dead_letters: Callable[[Any], object] | None = None,
+    max_rows: int | None = None,
+    max_bytes: int | None = None,
+    batch_rows: int | None = None,
+    output_mode: str = "append",
+) -> SparkFlow:
+    """The elements of ``publisher`` on Spark; see ``Flow.on_spark``."""
+    operator = "on_spark"
+    declared = require_replay(resume) if resume is not None else replay_of(publisher)
+    for option, function in (("position", position), ("dead_letters", dead_letters)):
+        if function is not None:
+            require_callable(f"{operator}({option}=)", function)
+    if declared == "position" and (position is None or replay_of(publisher) != "position"):
+        raise ValueError(
+            "on_spark resumes by position only behind Flow.resumable(...), and needs "
+            "position=, a function that gives the position of an element"
+        )
+    given = Input(
+        publisher,
+        Schema.of(schema),
+        require_size(operator, "max_rows", MAX_ROWS if max_rows is None else max_rows),
+        require_size(operator, "max_bytes", MAX_BYTES if max_bytes is None else max_bytes),
+        declared,
+        position,
+        dead_letters,
+    )
+    pipeline = Pipeline(
+        require_text(operator, "name", name),
+        (given,),
+        SparkSettings(master=master, remote=remote, session=session),
+        None if checkpoint is None else str(checkpoint),
+        require_size(operator, "batch_rows", BATCH_ROWS if batch_rows is None else batch_rows),
+        require_output_mode(output_mode),
+    )
+    return SparkFlow(pipeline)
+
+
+def optional(schema: SchemaLike | None) -> Schema | None:
+    """A schema, if one is given."""
+    return None if schema is None else Schema.of(schema)
+
+
+def rows_of(number: int, table: pa.Table) -> tuple[int, Iterator[Any]]:
+    """How many rows a batch has, and the rows."""
+    reader = RowReader(table.schema)
+    rows = (row for batch in table.to_batches() for row in reader.rows(batch))
+    return table.num_rows, rows
+
+
+def batches_of(number: int, table: pa.Table) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """The same in Arrow batches."""
+    batches = [batch for batch in table.to_batches() if batch.num_rows]
+    return len(batches), iter(batches)
+
+
+def positioned_in(number: int, table: pa.Table) -> tuple[int, Iterator[Positioned]]:
+    """The same, each with its place."""
+    size, rows = rows_of(number, table)
+    return size, (Positioned(number, place, row) for place, row in enumerate(rows))
+
+
+def nothing_of(number: int, table: pa.Table) -> tuple[int, Iterator[Any]]:
+    """For sinks that keep what they get."""
+    return 0, iter(())

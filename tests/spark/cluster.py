@@ -1,0 +1,197 @@
+"""Spark as others run it: a master with its workers, or a server of Spark Connect, on loopback."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from penstock.spark.packaged_java import java_home
+from tests.faults.processes import MARK, marked
+from tests.style.project import ROOT
+
+__all__ = ["MASTER", "REMOTE", "SERVER", "Place", "connect_server", "standalone_cluster"]
+
+MASTER: Final = "PENSTOCK_TEST_MASTER"
+REMOTE: Final = "PENSTOCK_TEST_REMOTE"
+SERVER: Final = "PENSTOCK_TEST_SERVER"
+LOOPBACK: Final = "127.0.0.1"
+STARTING: Final = 90.0
+ENDING: Final = 30.0
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where Spark runs; ``environment`` tells it to tests in a process of their own."""
+
+    environment: dict[str, str]
+    mark: str
+
+    def run_tests(self, *tests: str) -> str:
+        """Run tests in another process, for one process has one Spark; what pytest says."""
+        others = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+        ran = subprocess.run(
+            command,
+            check=False,
+            cwd=ROOT,
+            env={**others, **self.environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        )
+        assert ran.returncode == 0, ran.stdout[-10_000:]
+        return ran.stdout
+
+    def left(self) -> list[int]:
+        """The processes that Spark has here."""
+        return marked(self.mark)
+
+
+@contextmanager
+def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Place]:
+    """A master, and workers that have one core each."""
+    with daemons() as start:
+        master = start(
+            "deploy.master.Master", *("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
+        )
+        address = master.said(r"Starting Spark master at (spark://\S+)")
+        started = [
+            start(
+                "deploy.worker.Worker",
+                *("--host", LOOPBACK, "--webui-port", "0", "--cores", "1", "--memory", "1g"),
+                *("--work-dir", str(folder / f"worker-{number}"), address),
+            )
+            for number in range(workers)
+        ]
+        for worker in started:
+            worker.said(r"Successfully (registered) with master")
+        yield Place({**start.environment, MASTER: address}, start.mark)
+
+
+@contextmanager
+def connect_server() -> Iterator[Place]:
+    """A server of Spark Connect, with an embedded Spark."""
+    with daemons() as start:
+        server = start(
+            "deploy.SparkSubmit",
+            *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+            *("--master", "local[2]"),
+            *("--conf", f"spark.connect.grpc.binding.address={LOOPBACK}"),
+            *("--conf", "spark.connect.grpc.binding.port=0"),
+            *("--conf", "spark.ui.enabled=false"),
+            *("--conf", "spark.sql.shuffle.partitions=2"),
+            "spark-internal",
+        )
+        port = server.said(r"Spark Connect server started at: \S*:(\d+)")
+        remote = f"sc://{LOOPBACK}:{port}"
+        yield Place(
+            {**start.environment, REMOTE: remote, SERVER: str(server.process.pid)}, start.mark
+        )
+
+
+@contextmanager
+def daemons() -> Iterator[Launcher]:
+    """What starts daemons of Spark, and stops them in the end with all that they have started."""
+    mark = uuid.uuid4().hex
+    with java_home() as home:
+        launcher = Launcher(mark, home)
+        try:
+            yield launcher
+        finally:
+            for daemon in launcher.started:
+                daemon.stop()
+            kill(mark)
+
+
+def kill(mark: str) -> None:
+    """End what is left behind, and wait until the system is done with it."""
+    for process in (left := marked(mark)):
+        os.kill(process, signal.SIGKILL)
+    pause = threading.Event()
+    while {*left} & {*marked(mark)}:
+        pause.wait(0.05)
+
+
+class Launcher:
+    """Starts daemons of Spark. All that they start in turn carries ``mark``."""
+
+    def __init__(self, mark: str, home: Path) -> None:
+        self.mark = mark
+        self.started: list[Daemon] = []
+        self.environment = {
+            "JAVA_HOME": str(home),
+            "PYSPARK_PYTHON": sys.executable,
+            "PYTHONPATH": str(ROOT),  # functions of the tests are known to Spark by their names
+            "SPARK_LOCAL_IP": LOOPBACK,
+        }
+
+    def __call__(self, name: str, *arguments: str) -> Daemon:
+        """Start the daemon of that class."""
+        environment = {**os.environ, **self.environment, MARK: self.mark}
+        daemon = Daemon([f"org.apache.spark.{name}", *arguments], environment)
+        self.started.append(daemon)
+        return daemon
+
+
+class Daemon:
+    """A process of Spark, and what it says."""
+
+    def __init__(self, arguments: list[str], environment: dict[str, str]) -> None:
+        pyspark = find_spec("pyspark")
+        assert pyspark is not None
+        assert pyspark.origin is not None
+        self.process = subprocess.Popen(
+            [str(Path(pyspark.origin).parent / "bin" / "spark-class"), *arguments],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+        )
+        self._lines: list[str] = []
+        self._ended = False
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def said(self, pattern: str) -> str:
+        """Wait until it says something, and return the part of it that is in parentheses."""
+
+        def found() -> list[str]:
+            return re.findall(pattern, "\n".join(self._lines))
+
+        with self._changed:
+            self._changed.wait_for(lambda: found() or self._ended, STARTING)
+            assert found(), "\n".join(self._lines[-30:])
+            return found()[0]
+
+    def stop(self) -> None:
+        """End it, at its own pace or not."""
+        self.process.terminate()
+        try:
+            self.process.wait(ENDING)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._reader.join(ENDING)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as said:
+            for line in said:
+                with self._changed:
+                    self._lines.append(line.rstrip())
+                    self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()

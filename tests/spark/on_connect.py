@@ -1,0 +1,203 @@
+"""What holds over Spark Connect; ``test_connect.py`` runs it, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock import Flow
+from penstock.spark import SparkFlow, SparkLost, SparkSettings, UserError, spark_session
+from penstock.testing import ManualSubscriber
+from tests.faults.processes import command_of, descendants
+from tests.spark.cluster import REMOTE, SERVER
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NUMBERS = "number long, name string"
+PATIENCE = 60.0
+UNBOUNDED = 1 << 40
+DELIVERING = "foreach_batch_worker"
+"""The process of the server in which a query hands its batches over."""
+
+pytestmark = pytest.mark.timeout(100)
+
+
+@pytest.fixture(scope="module")
+def remote() -> SparkSession:
+    """It ends with its server, which the last test kills."""
+    return spark_session(SparkSettings(remote=os.environ[REMOTE]))
+
+
+def on_connect(count: int, **options: Any) -> SparkFlow:
+    flow = Flow.range(count).map(lambda number: (number, f"n{number}"))
+    if "session" not in options:
+        options["remote"] = os.environ[REMOTE]
+    return flow.on_spark(NUMBERS, **options)
+
+
+def result(flow: Flow[Any]) -> list[Any]:
+    return flow.to_list().run_sync() or []
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    pause = threading.Event()
+    for _ in range(round(PATIENCE / 0.1)):
+        if condition():
+            return
+        pause.wait(0.1)
+    raise AssertionError("waited in vain")
+
+
+def deliverers() -> list[int]:
+    return [each for each in descendants(int(os.environ[SERVER])) if DELIVERING in command_of(each)]
+
+
+def test_rows_go_through_functions_and_come_back_in_sequence(remote: SparkSession) -> None:
+    flow = (
+        on_connect(1_000, batch_rows=300)
+        .filter(lambda row: row.number % 2)
+        .map(lambda row: (row.number * 10, [row.name]), schema="tens long, names array<string>")
+    )
+    assert [tuple(row) for row in result(flow.rows())] == [
+        (number * 10, [f"n{number}"]) for number in range(1, 1_000, 2)
+    ]
+
+
+@pytest.mark.full
+def test_a_session_that_is_handed_in_is_used_and_goes_on(remote: SparkSession) -> None:
+    batches = result(on_connect(100, session=remote, batch_rows=40).batches())
+    assert [n for batch in batches for n in batch["number"].to_pylist()] == [*range(100)]
+    assert remote.sql("SELECT 1").collect() == [(1,)]
+
+
+@pytest.mark.full
+def test_frames_and_sql_work_and_state_is_exact(remote: SparkSession) -> None:
+    flow = (
+        on_connect(450, batch_rows=100, output_mode="update")
+        .sql("SELECT number % 5 AS key FROM {stream}")
+        .frame(lambda frame: frame.groupBy("key").count())
+    )
+    last = {row.key: row.count for row in result(flow.rows())}
+    assert last == Counter(number % 5 for number in range(450))
+
+
+@pytest.mark.full
+def test_a_native_sink_gets_all_rows(remote: SparkSession, tmp_path: Path) -> None:
+    place = str(tmp_path / "out")
+    assert result(on_connect(100).write("parquet", path=place)) == []
+    assert sorted(row.number for row in remote.read.parquet(place).collect()) == [*range(100)]
+
+
+def seven(row: Any) -> Any:
+    if row.number == 7:
+        raise ValueError("it is seven")
+    return row
+
+
+def test_a_users_error_names_the_operator_and_the_line_and_is_short(remote: SparkSession) -> None:
+    with pytest.raises(UserError) as caught:
+        result(on_connect(10).map(seven).rows())
+    text = str(caught.value)
+    assert text.startswith("ValueError: it is seven (in map, at ")
+    assert "on_connect.py:" in text
+    assert len(text) < 300
+
+
+def test_no_more_rows_come_than_were_requested_and_cancel_ends_the_query_while_a_batch_waits(
+    remote: SparkSession,
+) -> None:
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=30)
+    on_connect(10_000, batch_rows=100, name="cancelled").subscribe(subscriber)
+    subscriber.await_elements(30, PATIENCE)
+    assert [query.name.rpartition("-")[0] for query in remote.streams.active] == ["cancelled"]
+    assert deliverers()
+    subscriber.cancel()
+    wait_until(lambda: not remote.streams.active and not deliverers())
+    for thread in threading.enumerate():
+        if thread.name.startswith(("penstock-spark", "penstock-journal")):
+            thread.join(PATIENCE)
+            assert not thread.is_alive()
+    assert [row.number for row in subscriber.elements] == [*range(30)]
+
+
+def test_a_pipeline_that_is_run_again_goes_on_behind_what_it_has_delivered(
+    remote: SparkSession, tmp_path: Path
+) -> None:
+    def run(wanted: int) -> ManualSubscriber[Any]:
+        subscriber: ManualSubscriber[Any] = ManualSubscriber(request=wanted)
+        flow = on_connect(100, name="again", checkpoint=tmp_path / "checkpoint", batch_rows=10)
+        flow.subscribe(subscriber)
+        return subscriber
+
+    first = run(35)
+    first.await_elements(35, PATIENCE)
+    first.cancel()
+    second = run(UNBOUNDED)
+    second.await_end(PATIENCE)
+    second.assert_completed()
+    assert [row.number for row in first.elements] == [*range(35)]
+    assert [row.number for row in second.elements] == [*range(30, 100)]
+
+
+@pytest.mark.full
+def test_a_process_of_the_server_that_is_killed_while_a_batch_waits_costs_no_row_and_repeats_none(
+    remote: SparkSession,
+) -> None:
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=35)
+    on_connect(100, batch_rows=10).subscribe(subscriber)
+    subscriber.await_elements(35, PATIENCE)
+    killed = deliverers()
+    for process in killed:
+        os.kill(process, signal.SIGKILL)
+    wait_until(lambda: {*deliverers()} - {*killed})
+    subscriber.request(UNBOUNDED)
+    subscriber.await_end(PATIENCE)
+    subscriber.assert_completed()
+    assert [row.number for row in subscriber.elements] == [*range(100)]
+
+
+ABANDONED = """
+import threading
+from penstock.testing import ManualSubscriber
+from tests.spark.on_connect import on_connect
+
+subscriber = ManualSubscriber(request=3)
+on_connect(1_000, name="abandoned").subscribe(subscriber)
+subscriber.await_elements(3, 60)
+print("waits", flush=True)
+threading.Event().wait()
+"""
+
+
+@pytest.mark.full
+def test_a_program_that_is_killed_while_a_batch_waits_leaves_no_query_on_the_server() -> None:
+    before = deliverers()
+    program = subprocess.Popen([sys.executable, "-c", ABANDONED], stdout=subprocess.PIPE)
+    with program:
+        assert program.stdout is not None
+        assert program.stdout.readline() == b"waits\n"
+        assert {*deliverers()} - {*before}
+        program.kill()
+    wait_until(lambda: not {*deliverers()} - {*before})
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore:.RETRIES_EXCEEDED")
+def test_a_server_that_is_killed_ends_the_stream(remote: SparkSession) -> None:
+    """The last one: there is no server behind it."""
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=3)
+    on_connect(100, batch_rows=10).subscribe(subscriber)
+    subscriber.await_elements(3, PATIENCE)
+    os.kill(int(os.environ[SERVER]), signal.SIGKILL)
+    subscriber.await_end(PATIENCE)
+    assert isinstance(subscriber.error, SparkLost)

