@@ -39,7 +39,7 @@ NO_OPERATORS = {
 }
 """Methods of ``Flow`` that give no stream."""
 
-QUICK = {"create", "flat_map", "publish_on"}
+QUICK = {"create", "publish_on"}
 """One of each kind, for the quick run."""
 
 

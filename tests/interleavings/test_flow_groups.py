@@ -190,6 +190,29 @@ def a_bell_against_an_element(env: Environment) -> None:
     assert received == [0, 1]
 
 
+def a_key_without_room_against_a_reader_that_leaves(env: Environment) -> None:
+    foreign, main, reader = Foreign(env), Main(), SerialSubscriber(env)
+    Flow.from_publisher(foreign).group_by(str, max_groups=1).subscribe(main)
+    foreign.send(1)
+    main.flows[0].take(1).subscribe(reader)
+    env.par(lambda: foreign.send(1), lambda: reader.request(1))
+    assert reader.signals == ["on_subscribe", 0, "on_complete"]
+    main.flows[1].subscribe(other := SerialSubscriber(env))
+    other.request(1)
+    assert other.elements == [1]
+
+
+def a_key_without_room_against_a_reader_that_wants_more(env: Environment) -> None:
+    foreign, main, reader = Foreign(env), Main(), SerialSubscriber(env)
+    Flow.from_publisher(foreign).group_by(str, max_groups=1).subscribe(main)
+    foreign.send(1)
+    main.flows[0].subscribe(reader)
+    env.par(lambda: foreign.send(1), lambda: reader.request(2))
+    assert reader.elements == [0]
+    assert reader.endings == [RuntimeError]
+    assert [type(ending) for ending in main.endings] == [RuntimeError]
+
+
 SCENARIOS: list[Scenario] = [
     a_request_against_an_element,
     two_readers_that_make_room,
@@ -200,6 +223,8 @@ SCENARIOS: list[Scenario] = [
     an_end_against_a_request,
     an_end_against_a_new_subscriber,
     a_bell_against_an_element,
+    a_key_without_room_against_a_reader_that_leaves,
+    a_key_without_room_against_a_reader_that_wants_more,
 ]
 
 

@@ -51,9 +51,13 @@ class Caller(PlainHost):
         loop = self._loop
         if loop is not None:
             try:
-                loop.call_soon_threadsafe(loop.stop)
+                loop.call_soon_threadsafe(self._leave_loop)
             except RuntimeError:
                 pass  # the run is over, and the loop is closed
+
+    def _leave_loop(self) -> None:
+        if self._loop is not None:  # else it is a late wake-up, while the rest is being closed
+            self._loop.stop()
 
     def lend_loop(self) -> AbstractEventLoop:
         """A loop that runs whenever this thread waits. May be called from any thread."""
@@ -113,7 +117,7 @@ class Caller(PlainHost):
 
         try:
             if self.tasks:
-                loop.run_until_complete(wait(self.tasks))
+                loop.run_until_complete(wait(tuple(self.tasks)))  # which may end before it starts
         finally:
             runner.close()
 

@@ -12,7 +12,7 @@ from weakref import ref
 
 from penstock.api import UNBOUNDED, Subscriber
 from penstock.demand import Outlet, illegal_request
-from penstock.flow.elements import SATISFIED, Elements, Host, Receiver, close, is_used_up
+from penstock.flow.elements import SATISFIED, Elements, Host, Receiver, close, is_used_up, listen
 from penstock.flow.event_loop import remember_running_loop
 from penstock.flow.site import named, with_note
 from penstock.flow.weaving import Sink
@@ -63,6 +63,7 @@ class Driver(Outlet[T]):
         self.part_of: Host | None = None
         self.ended: set[object] = set()
         self.discards: list[Callable[[Any], object]] = []
+        listen(self, plan.listeners)  # at once: it may be cancelled before a stage is opened
         self.sized: object = None
         self.prepared = plan.origin.prepare(self)
 
@@ -83,6 +84,7 @@ class Driver(Outlet[T]):
 
     def take_part_in(self, run: Host) -> None:
         """The subscriber is a part of ``run``, whose discards are those of this one, too."""
+        listen(run, self.discards)
         self.discards = run.discards
         self.part_of = run
 

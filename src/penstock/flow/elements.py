@@ -40,6 +40,7 @@ __all__ = [
     "discard",
     "failing",
     "is_used_up",
+    "listen",
     "started",
     "taken_out",
     "unclosed",
@@ -77,7 +78,10 @@ class Host(Protocol):
     """
 
     discards: list[Callable[[Any], object]]
-    """What ``do_on_discard`` asked to be called for elements that will not be delivered."""
+    """What ``do_on_discard`` asked to be called for elements that will not be delivered.
+
+    Those of a run and of all that takes part in it, each of them once.
+    """
 
     prepared: Any
     """What the origin prepared on the thread that subscribed."""
@@ -154,6 +158,11 @@ class PlainHost(ABC):
         """The run is not over before ``task``, on an asyncio loop, is done."""
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
+
+
+def listen(host: Host, listeners: Iterable[Callable[[Any], object]]) -> None:
+    """Tell ``listeners`` of what will be discarded; one that is known is not told twice."""
+    host.discards.extend(each for each in listeners if each not in host.discards)
 
 
 def discard(host: Host, elements: Iterable[Any]) -> None:

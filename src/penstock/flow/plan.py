@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from weakref import ref
 
 from penstock.api import UNBOUNDED
-from penstock.flow.elements import Elements, Host, failing
+from penstock.flow.elements import Elements, Host, failing, listen
 from penstock.flow.landing import SECTION, Staircase
 from penstock.flow.stage import Origin, Part, Stage, Woven
 from penstock.flow.weaving import NESTED_LOOPS, Segment, Sink
@@ -22,7 +22,9 @@ PlannedPart: TypeAlias = tuple[Stage | Segment, bool]
 class Plan:
     """An origin and the parts behind it, ready to be opened by any number of hosts."""
 
-    __slots__ = ("_delivery", "_each", "_most", "_parts", "origin", "runs", "title", "waits")
+    __slots__ = (
+        "_delivery", "_each", "_most", "_parts", "listeners", "origin", "runs", "title", "waits",
+    )  # fmt: skip
 
     def __init__(self, origin: Origin, stages: Sequence[AnyStage]) -> None:
         self.origin = origin
@@ -39,11 +41,13 @@ class Plan:
         self._each = elements_for_one(stages)
         self._most = most_elements(stages)
         self.title = title_of(origin, stages)
+        self.listeners = [each.on_discard for each in stages if each.on_discard is not None]
         self.runs: set[ref[Any]] = set()  # the hosts that run it now, or have
         self._delivery = delivery_of(self._parts, stages[-1] if stages else origin, self.waits)
 
     def open(self, host: Host, each: int = 1, *, sink: Sink = Sink.ITERATE) -> Elements:
         """The elements at the end of the plan, for one host."""
+        listen(host, self.listeners)
         staircase = Staircase(host)
         return staircase.up_to(self._opened(self._parts, host, each, sink, staircase))
 

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol, TypeVar
 __all__ = ["Located", "Site", "caller", "is_own", "named", "note", "parts_at", "with_note"]
 
 OWN = __name__.partition(".")[0]
+PROGRAMS = (f"{OWN}.demo",)
+"""Parts of this package that use it as users do."""
 OPENING, PLACE = "in ", ", assembled at "
 E = TypeVar("E", bound=Exception)
 
@@ -43,7 +45,9 @@ def caller() -> Site | None:
 def is_own(frame: FrameType) -> bool:
     """Whether a frame runs code of this package."""
     module = frame.f_globals.get("__name__", "")
-    return type(module) is str and module.partition(".")[0] == OWN
+    if type(module) is not str or module.partition(".")[0] != OWN:
+        return False
+    return not module.startswith(PROGRAMS)
 
 
 def with_note(error: E) -> E:
@@ -52,6 +56,9 @@ def with_note(error: E) -> E:
     Nothing is kept per element for this: the traceback leads through the frames of the stages. The
     operator is named once: where an error is handled and passed on is not where it arose.
     """
+    if isinstance(error.__context__, GeneratorExit):
+        # It arose because somebody left, who has nothing to do with it, and whom it would keep.
+        error.__context__ = None
     passed = list(_passed(error.__traceback__))
     if passed:
         named(error, passed[-1][0])

@@ -8,6 +8,7 @@ see ``weaving.py``. Any other stage is a generator over the elements in front of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from penstock.api import UNBOUNDED
@@ -27,9 +28,10 @@ Replay: TypeAlias = Literal["from_start", "position", "none"]
 class Part(ABC):
     """An origin or a stage, with its name and the line of the user's code that made it.
 
-    ``checked``  whether ``None`` can never be among its elements; else the next loop looks
-    ``title``    what the user calls the flow that ends here
-    ``mark``     what errors that pass it are to say
+    ``checked``     whether ``None`` can never be among its elements; else the next loop looks
+    ``title``       what the user calls the flow that ends here
+    ``mark``        what errors that pass it are to say
+    ``on_discard``  what is told of elements that will not be delivered
     """
 
     name: str
@@ -37,6 +39,7 @@ class Part(ABC):
     checked: bool = False
     title: str = ""
     mark: str = ""
+    on_discard: Callable[[Any], object] | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name

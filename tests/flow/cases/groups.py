@@ -73,6 +73,13 @@ CASES = [
         prefetch=1,
     ),
     Case(
+        "group_by, of groups that end early, far ahead",
+        lambda flow: flow.group_by(lambda x: x, max_groups=2).flat_map(lambda group: group.take(1)),
+        lambda given: given,
+        prefetch=256,
+        claims={"errors_overtake": False},  # they wait behind keys that wait for room
+    ),
+    Case(
         "window by size",
         lambda flow: flow.window(3).flat_map(lambda window: window.to_list()),
         chunks,

@@ -321,6 +321,20 @@ def test_a_subscriber_is_let_go_when_it_cancels_while_retry_waits() -> None:
         gc.enable()
 
 
+def test_a_subscriber_is_let_go_when_it_cancels_behind_an_error_that_was_handled() -> None:
+    flow = Runs().flow.on_error_resume(lambda error: Flow.never())
+    gc.collect()
+    gc.disable()
+    try:
+        subscriber = subscribed(flow, request=9)
+        gone = weakref.ref(subscriber)
+        subscriber.cancel()
+        del subscriber
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
 def test_retry_waits_in_real_time_without_a_clock() -> None:
     runs = Runs(good=3)
     flow = runs.flow.retry(Retry(backoff=timedelta(milliseconds=1)))

@@ -209,6 +209,19 @@ def test_what_several_groups_have_in_common_is_said_once() -> None:
     subscriber.cancel()
 
 
+def test_groups_that_have_no_room_for_a_key_wait_for_their_readers() -> None:
+    source: ManualPublisher[int] = ManualPublisher()
+    groups = ManualSubscriber[Flow[int]](request=UNBOUNDED)
+    flow = Flow.from_publisher(source).group_by(lambda x: x, max_groups=1)
+    flow.subscribe(groups)
+    source.next(1)
+    reader = subscribed(groups.elements[0], request=0)
+    source.next(2)
+    assert "`group_by` waits for demand from those who read its flows" in str(flow.explain())
+    reader.cancel()
+    groups.cancel()
+
+
 def test_unbounded_demand_is_called_all() -> None:
     source: ManualPublisher[int] = ManualPublisher()
     flow = Flow.from_publisher(source)

@@ -229,10 +229,94 @@ def test_one_group_too_many_is_an_error_that_says_what_to_do() -> None:
     assert grouped.discarded == [2]
 
 
-def test_a_group_that_has_ended_makes_room_for_another() -> None:
-    flow = Flow.range(500).group_by(lambda x: x, max_groups=2, prefetch=1)
-    taken = flow.concat_map(lambda group: group.take(1)).to_list().run_sync()
+@pytest.mark.parametrize("prefetch", [1, 2, 3, 4, 256])
+@pytest.mark.parametrize("flatten", [Flow.concat_map, Flow.flat_map])
+def test_groups_that_their_readers_end_make_room_for_others(
+    flatten: Callable[..., Flow[int]], prefetch: int
+) -> None:
+    groups = Flow.range(500).group_by(lambda x: x, max_groups=3, prefetch=prefetch)
+    taken = flatten(groups, lambda group: group.take(1)).to_list().run_sync()
     assert taken == list(range(500))
+
+
+def test_a_key_without_room_waits_for_a_reader_that_may_leave() -> None:
+    grouped = Grouped(max_groups=1)
+    grouped.publisher.next(1)
+    reader = grouped.read(0, request=0)
+    grouped.publisher.next(2)
+    reader.request(1)
+    assert grouped.keys == [1]
+    reader.cancel()
+    assert grouped.keys == [1, 0]
+    grouped.publisher.next(4)
+    grouped.read(1).assert_elements(2, 4)
+
+
+def test_a_key_without_room_is_an_error_once_the_reader_wants_more() -> None:
+    grouped = Grouped(max_groups=1)
+    grouped.publisher.next(1)
+    reader = grouped.read(0, request=0)
+    grouped.publisher.next(2)
+    reader.request(1)
+    grouped.main.assert_not_ended()
+    reader.request(1)
+    for subscriber in (grouped.main, reader):
+        subscriber.assert_failed(RuntimeError, match="max_groups")
+    assert grouped.discarded == [2]
+
+
+def test_a_key_without_room_is_an_error_if_nobody_reads_and_more_groups_are_wanted() -> None:
+    grouped = Grouped(max_groups=1)
+    grouped.publisher.next(1, 2)
+    grouped.main.assert_failed(RuntimeError, match="max_groups")
+
+
+def test_an_element_that_waits_for_room_is_discarded_when_all_leave() -> None:
+    grouped = Grouped(max_groups=1)
+    grouped.publisher.next(1)
+    reader = grouped.read(0, request=0)
+    grouped.publisher.next(2)
+    grouped.main.cancel()
+    assert grouped.discarded == [2]
+    reader.cancel()
+    assert grouped.discarded == [2, 1]
+    assert grouped.publisher.cancelled
+
+
+def test_the_end_follows_an_element_that_waits_for_room() -> None:
+    grouped = Grouped(max_groups=1)
+    grouped.publisher.next(1)
+    reader = grouped.read(0, request=0)
+    grouped.publisher.next(2)
+    grouped.publisher.complete()
+    grouped.main.assert_not_ended()
+    reader.cancel()
+    assert grouped.keys == [1, 0]
+    grouped.main.assert_completed()
+    grouped.read(1).assert_elements(2)
+
+
+def test_an_error_behind_an_element_that_waits_for_room_does_not_keep_who_made_room() -> None:
+    grouped = Grouped(max_groups=1)
+    grouped.publisher.next(1)
+    reader = grouped.read(0, request=0)
+    grouped.publisher.next(2)
+    grouped.publisher.error(OSError())
+    reader.cancel()
+    error = grouped.main.error
+    assert isinstance(error, OSError)
+    assert error.__context__ is None
+
+
+def test_there_is_no_group_too_many_when_the_flow_of_groups_is_cancelled() -> None:
+    grouped = Grouped(max_groups=1)
+    grouped.publisher.next(1)
+    reader = grouped.read(0)
+    grouped.main.cancel()
+    grouped.publisher.next(2, 3)
+    reader.assert_elements(1, 3)
+    reader.assert_not_ended()
+    assert grouped.discarded == [2]
 
 
 # Cancelling.

@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from penstock import Flow, IterablePublisher, ThreadPool, collect_undelivered
+from penstock import (
+    Flow,
+    IterablePublisher,
+    Subscription,
+    ThreadPool,
+    VirtualTime,
+    collect_undelivered,
+)
 from penstock.flow import X
 from penstock.tck import verify_operator
 from penstock.testing import ManualPublisher, ManualSubscriber
@@ -21,6 +28,14 @@ def subscribed(flow: Flow[Any], request: int = 0) -> ManualSubscriber[Any]:
     subscriber: ManualSubscriber[Any] = ManualSubscriber(request=request)
     flow.subscribe(subscriber)
     return subscriber
+
+
+class Unwilling(ManualSubscriber[Any]):
+    """Cancels at once."""
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        super().on_subscribe(subscription)
+        self.cancel()
 
 
 class Listener:
@@ -216,6 +231,41 @@ def test_do_on_discard_is_told_of_what_was_held_in_front_of_a_boundary() -> None
         subscriber.cancel()
         source.await_cancelled()
     assert lost == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "source", [Flow.range(3), Flow.from_publisher(IterablePublisher([0, 1, 2]))]
+)
+def test_do_on_discard_is_told_of_what_was_made_ahead_for_one_who_never_wanted_any(
+    source: Flow[int],
+) -> None:
+    lost: list[int] = []
+    time = VirtualTime()
+    source.publish_on(time).do_on_discard(lost.append).subscribe(Unwilling())
+    time.run()
+    assert lost == [0, 1, 2]
+
+
+def test_do_on_discard_is_told_once_of_each_element_however_often_the_run_began_anew() -> None:
+    lost: list[int] = []
+    collected = Flow.of(1, 2, 0).map(lambda x: 6 // x).to_list()
+    subscribed(collected.do_on_discard(lost.append).retry(2), request=1)
+    assert lost == [6, 3] * 3
+
+
+def test_do_on_discard_of_several_inner_flows_is_told_once_of_each_element() -> None:
+    lost: list[int] = []
+    sources: list[ManualPublisher[int]] = [ManualPublisher(), ManualPublisher()]
+    subscriber = subscribed(
+        Flow.range(2).flat_map(
+            lambda x: Flow.from_publisher(sources[x]).buffer(9).do_on_discard(lost.append)
+        ),
+        request=1,
+    )
+    for number, source in enumerate(sources):
+        source.next(number)
+    subscriber.cancel()
+    assert sorted(lost) == [0, 1]
 
 
 def test_do_on_discard_is_told_of_what_is_dropped_for_want_of_demand() -> None:

@@ -147,7 +147,8 @@ def status_of(host: Any, taker: str) -> Status:
     if isinstance(host, PlainHost):
         return status_of_puller(host)
     if isinstance(host, Router):
-        return shared_status(host, host.wanted, host.name, "those who read its flows")
+        wanted = 0 if host.held_up else host.wanted
+        return shared_status(host, wanted, host.name, "those who read its flows")
     assert isinstance(host, Hub)
     if host.is_waited_for:
         because = "waits to be started, by connect() or by more subscribers"

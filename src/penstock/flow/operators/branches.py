@@ -112,6 +112,17 @@ class Branch:
         """Whether nothing will follow what is here."""
         return self._ending is not None
 
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody reads it, or has."""
+        return self._host is not None
+
+    @property
+    def starves(self) -> bool:
+        """Whether its reader has taken all that was put here, and waits for more."""
+        # In this order: one that is about to take the last element was waiting a moment ago.
+        return not self.arrived and self._waiting and not self._left
+
     # What the reader calls, within its host.
 
     def elements(self, host: Host) -> Elements:
@@ -134,6 +145,8 @@ class Branch:
                 elif ended and not self.arrived:
                     break
                 else:
+                    if self._router.held_up:
+                        self._router.wake()
                     yield PENDING
         finally:
             self._left = True
@@ -181,6 +194,8 @@ class Router(Drain):
 
     At most ``prefetch`` elements wait in all branches together. As they are taken, portions of a
     quarter are replenished. It goes on as long as somebody reads the trunk or a branch.
+
+    ``held_up``  whether it takes nothing before something happens to a reader
     """
 
     def __init__(self, part: Splitting, host: Host) -> None:
@@ -196,6 +211,7 @@ class Router(Drain):
         self._own_context = copy_context()
         self._input: Input | None = None
         self._concluded = False
+        self.held_up = False
         # What readers change from their threads.
         self._departed: deque[Branch] = deque()
         self._room = part.prefetch
@@ -309,6 +325,8 @@ class Router(Drain):
         while not self.over:
             self._forget_the_departed()
             self._look_around()
+            if self.held_up:
+                return
             self._fill_up()
             if not self.wanted and not self.ended and not is_used_up(self.sized):
                 return

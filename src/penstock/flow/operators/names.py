@@ -6,7 +6,7 @@ from penstock.demand import shorten
 from penstock.flow.stage import Woven
 from penstock.flow.weaving import Loop
 
-__all__ = ["Checkpoint", "Named"]
+__all__ = ["Checkpoint", "Label", "Named"]
 
 
 class Label(Woven):

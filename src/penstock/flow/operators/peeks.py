@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from penstock.flow.elements import Elements, Host, close, started, unclosed
 from penstock.flow.operators.each import Applied
+from penstock.flow.operators.names import Label
 from penstock.flow.operators.recovery import caught
-from penstock.flow.stage import Stage, Woven
+from penstock.flow.site import Site
+from penstock.flow.stage import Stage
 from penstock.flow.weaving import Loop
 from penstock.runtime import report_undelivered
 
@@ -78,25 +81,27 @@ class DoFinally(Stage):
                 self._function(end)
 
 
-class DoOnDiscard(Woven):
+class DoOnDiscard(Label):
     """The function is told of elements that will not be delivered."""
 
-    level = True
-
     def __init__(self, function: Callable[[Any], object], only: type | tuple[type, ...]) -> None:
-        super().__init__("do_on_discard", values=(self.tell,))
-        self._function = function
-        self._only = only
+        super().__init__("do_on_discard")
+        self.on_discard = DiscardListener(function, only, self.name, self.site)
 
-    def weave(self, loop: Loop, *values: str) -> None:
-        """Nothing happens to elements that go by."""
-        (tell,) = values
-        loop.local("told", f"host.discards.append({tell})")
 
-    def tell(self, element: Any) -> None:
+@dataclass(frozen=True)
+class DiscardListener:
+    """Tells a function of elements of some kinds; two that tell the same are equal."""
+
+    function: Callable[[Any], object]
+    only: type | tuple[type, ...]
+    name: str = field(compare=False)  # for notes: what fails in here fails in that operator
+    site: Site | None = field(compare=False)
+
+    def __call__(self, element: Any) -> None:
         """Tell the function of an element; others that are discarded do not suffer from it."""
-        if isinstance(element, self._only):
+        if isinstance(element, self.only):
             try:
-                self._function(element)
+                self.function(element)
             except Exception as error:
                 report_undelivered(caught(error), "the function of do_on_discard raised")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from penstock.flow.fluent import opened
 from penstock.flow.site import with_note
 from penstock.flow.stage import Stage
 
-__all__ = ["OnErrorMap", "OnErrorResume", "caught"]
+__all__ = ["OnErrorMap", "OnErrorResume", "caught", "handled"]
 
 
 class OnErrorResume(Stage):
@@ -33,8 +34,8 @@ class OnErrorResume(Stage):
         try:
             yield from unclosed(elements)
             return
-        except self._only as error:
-            publisher = require_publisher(self.name, self._function(caught(error)))
+        except self._only:
+            publisher = require_publisher(self.name, self._function(caught(handled())))
         yield from opened(publisher, host)
 
 
@@ -52,16 +53,30 @@ class OnErrorMap(Stage):
             yield from unclosed(elements)
         except self._only as error:
             replacement = self._function(caught(error))
-            if replacement is error:
-                raise
-            if not isinstance(replacement, Exception):
-                raise TypeError(
-                    f"on_error_map: the function must return an exception, "
-                    f"not {shorten(replacement)}"
-                ) from error
-            raise replacement from error
+            try:
+                if replacement is error:
+                    raise
+                if not isinstance(replacement, Exception):
+                    raise TypeError(
+                        f"on_error_map: the function must return an exception, "
+                        f"not {shorten(replacement)}"
+                    ) from error
+                raise replacement from error
+            finally:
+                del replacement  # which leads to this frame, be it by its cause
 
 
 def caught(error: Exception) -> Exception:
     """``error``, as a function of the user gets to see it."""
     return without_own_frames(with_note(error))
+
+
+def handled() -> Exception:
+    """The error that is being handled, for a frame that lives on and has no name for it.
+
+    Before Python 3.13 a frame keeps a copy of its variables once somebody has looked at them, as
+    notes do. An error among them would keep the frame, and that the error.
+    """
+    error = sys.exception()
+    assert isinstance(error, Exception)
+    return error

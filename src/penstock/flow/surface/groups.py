@@ -158,12 +158,14 @@ class Groups(Fluent[T_co]):
 
         A group comes with its first element, and has its ``key``. It is for one subscriber, who may
         read it in the same run, by ``flat_map``, or on another thread. When a group is cancelled,
-        what it holds is discarded, and its key opens a new group if it comes again.
+        as by ``take``, what it holds is discarded, another one may be opened in its place, and its
+        key opens a new group if it comes again.
 
         Emits when: an element comes whose key has no open group.
         Backpressures when: more than three quarters of ``prefetch`` elements wait to be taken from
         the groups. So groups that are neither read nor cancelled hold up the others, as those do
-        that are read when another one has ended: read all of them at a time.
+        that are read when another one has ended: read all of them at a time. A key for which there
+        is no room waits, too, while a reader has not taken all that came for it.
         Completes when: the flow in front does; each group does behind its elements.
         Cancels when: the subscriber and the readers of all groups do. When the subscriber cancels
         first, the groups that are read go on, and those that nobody reads are discarded.
@@ -171,8 +173,8 @@ class Groups(Fluent[T_co]):
         Demand: ``prefetch`` elements ahead of what is wanted, replenished by the quarter.
 
         Errors: those from in front and of ``key``, to all who read, behind the elements before
-        them. ``RuntimeError`` when there would be more than ``max_groups`` open groups, and for a
-        second subscriber of a group.
+        them. ``RuntimeError`` when there would be more than ``max_groups`` open groups and all who
+        read them wait for elements, and for a second subscriber of a group.
 
         Example:
             >>> groups = Flow.range(10).group_by(lambda x: x % 3)
@@ -180,6 +182,10 @@ class Groups(Fluent[T_co]):
             ...     lambda group: group.count().map(lambda count: (group.key, count))
             ... ).to_list().run_sync()
             [(0, 4), (1, 3), (2, 3)]
+            >>> orders = Flow.of("tea", "tart", "egg", "fig", "fennel")
+            >>> groups = orders.group_by(lambda order: order[0], max_groups=1)
+            >>> groups.flat_map(lambda group: group.take(1)).to_list().run_sync()
+            ['tea', 'egg', 'fig']
 
         Marble:
             abAcB--|
