@@ -16,13 +16,10 @@ BEFORE_SPARK_RUNS = list(CRASHES)[:2]
 pytestmark = pytest.mark.timeout(3_000)
 
 
-def test_nothing_is_lost_in_the_journal_nor_between_sink_and_commit_nor_by_a_random_kill(
-    tmp_path: Path,
-) -> None:
+def test_nothing_is_lost_in_the_journal_nor_between_sink_and_commit(tmp_path: Path) -> None:
     killing = Killing(tmp_path, COUNT)
     for point in [*BEFORE_SPARK_RUNS, "sink has all rows, commit not written"]:
         killing.at_point(point)
-    killing.at_random(Random(1), COUNT // 2)
     lives = killing.finish()
     assert lives.verdict.duplicated  # that batch, at the plain sink
     assert lives.keeps_the_promise, lives

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(1_200)
 @pytest.fixture(scope="module")
 def survived() -> Survived:
     """One process for all tests: what it costs is Spark's start."""
-    return survive(seconds=10.0)
+    return survive(seconds=5.0)
 
 
 def test_nobody_gets_more_than_was_asked_for_and_the_source_comes_to_rest(

@@ -11,9 +11,6 @@ from tests.spark.cluster import Place, standalone_cluster
 ESSENTIAL = [
     "test_rows_come_out_as_they_went_in_and_in_sequence",
     "test_functions_run_on_rows_and_what_they_make_are_rows_for_the_next",
-    "test_a_users_error_names_the_operator_and_the_line_and_is_short",
-    "test_a_pipeline_that_is_run_again_goes_on_behind_what_it_has_delivered",
-    "test_cancel_stops_the_query_its_threads_and_its_folder",
 ]
 
 pytestmark = pytest.mark.timeout(900)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SECONDS = 60.0
+ANSWER_SECONDS = 5.0
+"""Spark may take them while no thread of this process moves."""
 THREADS = "penstock-dataframe"
 
 
@@ -240,6 +242,7 @@ def test_the_publisher_of_batches_passes_the_kit(row_by_row: SparkSession) -> No
         passes_interrupts=False,
         reports_to_hook=True,
         repeatable=True,
+        answers_within=ANSWER_SECONDS,
     )
     assert report.passed, str(report)
 
@@ -253,6 +256,7 @@ def test_the_flow_of_rows_passes_the_kit(spark: SparkSession) -> None:
         concurrent_requests=True,
         passes_interrupts=False,
         repeatable=True,
+        answers_within=ANSWER_SECONDS,
     )
     assert report.passed, str(report)
 

@@ -224,6 +224,23 @@ def test_all_that_was_requested_comes_when_the_journal_is_small() -> None:
 # Ends and errors.
 
 
+def test_what_has_come_of_a_source_that_blocks_does_not_wait_for_the_rest() -> None:
+    released = threading.Event()
+
+    def three_then_one() -> Any:
+        yield from ((number, "early") for number in range(3))
+        released.wait(PATIENCE)
+        yield 3, "late"
+
+    subscriber = Waiting(request=10)
+    Flow.from_iterable(three_then_one()).on_spark(NUMBERS).subscribe(subscriber)
+    subscriber.wait_for(lambda: len(subscriber.elements) == 3)
+    assert not released.is_set()
+    released.set()
+    subscriber.wait_for(lambda: subscriber.completed)
+    assert [row.number for row in subscriber.elements] == [0, 1, 2, 3]
+
+
 def test_an_error_from_above_comes_at_once_ahead_of_rows_that_nobody_asked_for() -> None:
     subscriber = Waiting(request=1)
     source: Flow[Any] = Flow.concat(numbers(1_000), Flow.error(LookupError("gone")))

@@ -18,8 +18,10 @@ An element goes through these modules in this sequence:
 ``checkpoint.py``   the place that journal and Spark share, and whether it is whole
 ``failures.py``     what Spark's errors come to
 ``shipping.py``     whether functions can be sent to the workers
-``session.py``      where Spark runs; ``packaged_java.py`` and ``reachable.py`` help it
+``session.py``      where Spark runs; ``packaged_java.py``, ``reachable.py`` and
+                    ``worker_daemon.py`` help it
 ``processor.py``    all of it as a ``Processor``
+``deployment.py``   where it runs, given from outside; ``gauges.py``: what it shows meanwhile
 ``dataframe.py``    the other way in: a DataFrame as a source; ``arrow_batches.py`` has it computed
 """
 

@@ -13,18 +13,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from pyarrow import ArrowInvalid
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
-from penstock.spark.journal import Journal
 from penstock.spark.journal.local_store import TEMPORARY
 from penstock.spark.journal.store import open_store
 from penstock.spark.source import position_of
 
-__all__ = ["Checkpoint", "CheckpointError", "Progress"]
+__all__ = ["Checkpoint", "CheckpointError", "Extent", "Progress"]
 
 FORMAT: Final = 1
 ABOUT: Final = "pipeline.json"
@@ -34,6 +33,22 @@ REMEDY: Final = "restore it from a backup, or start with a new checkpoint"
 
 class CheckpointError(Exception):
     """A checkpoint that a pipeline cannot go on from."""
+
+
+class Extent(Protocol):
+    """Which rows a journal has, and which journal it is."""
+
+    @property
+    def start(self) -> int:
+        """The first row that is kept."""
+
+    @property
+    def end(self) -> int:
+        """Where the next row will stand."""
+
+    @property
+    def identity(self) -> str:
+        """Tells it from all others."""
 
 
 class Progress(NamedTuple):
@@ -61,19 +76,31 @@ class Checkpoint:
 
     def claim(self, name: str, inputs: Sequence[str]) -> None:
         """Make the folder the one of the pipeline ``name``, or find that it is."""
-        mine = {"format": FORMAT, "name": name, "inputs": list(inputs)}
         try:
             self._files.create_dir(self._root, recursive=True)
-            found = self._read(ABOUT)
-            if found is not None:
-                self._require_same(mine, found)
-            else:
-                self._require_free()
-                open_store(self.place).write(ABOUT, json.dumps(mine).encode())
+            if not self.holds(name, inputs):
+                self.remember(ABOUT, json.dumps(about(name, inputs)))
         except OSError as error:
             raise CheckpointError(
                 f"the checkpoint {self.place} cannot be written: {error}"
             ) from error
+
+    def holds(self, name: str, inputs: Sequence[str]) -> bool:
+        """Whether the pipeline ``name`` was here before; refuses the folder of another one."""
+        found = self._read(ABOUT)
+        if found is None:
+            self._require_free()
+            return False
+        self._require_same(about(name, inputs), found)
+        return True
+
+    def remember(self, file: str, text: str) -> None:
+        """Keep a text beside the rest, for the next run."""
+        open_store(self.place).write(file, text.encode())
+
+    def remembered(self, file: str) -> str | None:
+        """What an earlier run has kept."""
+        return self._read(file)
 
     @property
     def for_spark(self) -> str:
@@ -84,14 +111,22 @@ class Checkpoint:
         """Where the rows of an input are kept."""
         return f"{self.place}/journal-{number}"
 
-    def progress(self, journals: Sequence[Journal]) -> Progress | None:
-        """How far Spark has come; ``None`` if no batch is done."""
-        batch = self._last("commits")
+    def progress(self, journals: Sequence[Extent], last: Progress | None = None) -> Progress:
+        """How far Spark has come. If it is known how far it had, that takes one look at a file."""
+        batch = self._last("commits") if last is None else self._next_behind(last.batch)
         if batch is None:
-            return None
+            return last or Progress(-1, tuple(journal.start for journal in journals))
         return Progress(batch, self._positions(batch, journals))
 
-    def require_whole(self, journals: Sequence[Journal]) -> None:
+    def unfinished(self, journals: Sequence[Extent]) -> tuple[tuple[int, int], ...]:
+        """The rows of the batch that was planned and is not done, from and to, for each journal."""
+        planned, done = self._last("offsets"), self._last("commits")
+        if planned is None or planned == done:
+            return tuple((journal.start, journal.start) for journal in journals)
+        begun = tuple(0 for _ in journals) if done is None else self._positions(done, journals)
+        return tuple(zip(begun, self._positions(planned, journals), strict=True))
+
+    def require_whole(self, journals: Sequence[Extent]) -> None:
         """Refuse a checkpoint from which Spark would not go on where it was."""
         planned, done = self._last("offsets"), self._last("commits")
         if planned is None:
@@ -133,14 +168,14 @@ class Checkpoint:
             pass
         raise CheckpointError(f"{self.for_spark}/{file} is missing or damaged; {REMEDY}")
 
-    def _require_nothing_committed(self, done: int | None, journals: Sequence[Journal]) -> None:
+    def _require_nothing_committed(self, done: int | None, journals: Sequence[Extent]) -> None:
         if done is not None or any(journal.start for journal in journals):
             raise CheckpointError(
                 f"{self.for_spark} has no plan of any batch although rows were processed: files "
                 f"are missing, and to begin anew would lose rows; {REMEDY}"
             )
 
-    def _require_rows(self, journal: Journal, position: int, batch: int) -> None:
+    def _require_rows(self, journal: Extent, position: int, batch: int) -> None:
         if position > journal.end:
             raise CheckpointError(
                 f"batch {batch} in {self.for_spark} goes up to row {position}, but the journal "
@@ -148,7 +183,7 @@ class Checkpoint:
             )
 
     def _require_committed(
-        self, journal: Journal, done: int | None, journals: Sequence[Journal]
+        self, journal: Extent, done: int | None, journals: Sequence[Extent]
     ) -> None:
         number = list(journals).index(journal)
         position = 0 if done is None else self._positions(done, journals)[number]
@@ -180,7 +215,7 @@ class Checkpoint:
                 f"{' and '.join(mine['inputs'])!r}; name another place, or keep the schema"
             )
 
-    def _positions(self, batch: int, journals: Sequence[Journal]) -> tuple[int, ...]:
+    def _positions(self, batch: int, journals: Sequence[Extent]) -> tuple[int, ...]:
         """Where a batch ended in each journal, as Spark wrote it down."""
         file = f"{SPARK}/offsets/{batch}"
         lines = (self._read(file) or "").splitlines()
@@ -195,6 +230,10 @@ class Checkpoint:
         except (ValueError, KeyError, AttributeError):
             raise CheckpointError(f"{self.place}/{file} is missing or damaged; {REMEDY}") from None
 
+    def _next_behind(self, batch: int) -> int | None:
+        """The number of the batch behind ``batch``, if it is done."""
+        return batch + 1 if self._has(f"{SPARK}/commits/{batch + 1}") else None
+
     def _last(self, folder: str) -> int | None:
         """The number of the last batch in one of Spark's folders."""
         return max(
@@ -206,12 +245,19 @@ class Checkpoint:
         return [info.base_name for info in self._files.get_file_info(selector)]
 
     def _read(self, file: str) -> str | None:
-        path = f"{self._root}/{file}"
-        if self._files.get_file_info(path).type is not FileType.File:
+        if not self._has(file):
             return None
-        with self._files.open_input_stream(path) as stream:
+        with self._files.open_input_stream(f"{self._root}/{file}") as stream:
             content: bytes = stream.read()
         return content.decode("utf-8", errors="replace")
+
+    def _has(self, file: str) -> bool:
+        return bool(self._files.get_file_info(f"{self._root}/{file}").type is FileType.File)
+
+
+def about(name: str, inputs: Sequence[str]) -> dict[str, Any]:
+    """What a checkpoint says of its pipeline."""
+    return {"format": FORMAT, "name": name, "inputs": list(inputs)}
 
 
 def is_local(place: str) -> bool:

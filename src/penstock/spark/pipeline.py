@@ -20,6 +20,8 @@ from penstock.spark.stages import FrameStage, SparkStage, applied
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from penstock.spark.run import Run
+
 __all__ = [
     "Input",
     "Pipeline",
@@ -89,6 +91,7 @@ class Pipeline:
 
     ``first``   makes one stream of those of the inputs
     ``stages``  what happens to that stream
+    ``watch``   is told of each run when its journals are open
     """
 
     name: str
@@ -99,6 +102,7 @@ class Pipeline:
     output_mode: OutputMode
     first: Step | None = None
     stages: tuple[SparkStage, ...] = ()
+    watch: Callable[[Run], object] | None = None
 
     @property
     def keeps_sequence(self) -> bool:

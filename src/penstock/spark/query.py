@@ -9,7 +9,7 @@ from itertools import count
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.spark.failures import SparkFailed, SparkLost, explained
+from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
 from penstock.spark.returning import Deliver, Returning, returning
 from penstock.spark.source import FORMAT, JournalSource
 
@@ -50,6 +50,7 @@ class Query:
         self._query: StreamingQuery | None = None
         self._returning: Returning | None = None
         self._has_looked = False
+        self._page: str | None = None
 
     def start(
         self,
@@ -102,7 +103,7 @@ class Query:
         self._query = writer.start()
 
     def require_active(self) -> None:
-        """Raise why the query has ended, if it has."""
+        """Raise why the query has ended, if it has: ``Stopped`` if nobody wanted its rows."""
         query = self._running
         try:
             active, error = query.isActive, None
@@ -115,6 +116,8 @@ class Query:
             raise failed from lost
         if error is not None:
             known = error if self._returning is None else self._returning.error or error
+            if isinstance(known, Stopped):
+                raise known  # it was given up, and has not failed
             raise explained(known) from known
         if not active:
             raise SparkFailed(f"somebody else has stopped the query of {self._name}")
@@ -126,6 +129,14 @@ class Query:
         idle: bool = status["message"] == IDLE and not status["isDataAvailable"]
         self._has_looked = self._has_looked or idle or status["isDataAvailable"]
         return idle
+
+    @property
+    def page(self) -> str | None:
+        """Where Spark shows its queries, if it does."""
+        context = getattr(self._session, "_sc", None)  # Spark Connect has none
+        if self._page is None and context is not None:
+            self._page = context.uiWebUrl
+        return f"{self._page}/StreamingQuery/" if self._page else None
 
     def stop(self, within: float = 10.0) -> None:
         """End it. A batch that is being delivered has to be given up before."""

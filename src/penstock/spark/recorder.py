@@ -79,6 +79,7 @@ class Recorder(Drain):
     on_failure   is told at once how the stream failed: upstream's error, an element that does not
                  fit, a journal that cannot be written. What has come before is still written
     on_misfit    gets each element that does not fit; without it such an element ends the stream
+    on_appended  is told up to which position rows are in the journal, whenever some were added
     on_sealed    is told that upstream has completed, and that all of it is in the journal
     on_space     is told when the disk is full, and with ``None`` when it no longer is. Meanwhile
                  nothing is asked for, and nothing that has come is lost
@@ -91,6 +92,7 @@ class Recorder(Drain):
         *,
         on_failure: Callable[[Exception], object],
         on_misfit: Callable[[Any], object] | None = None,
+        on_appended: Callable[[int], object] | None = None,
         on_sealed: Callable[[], object] | None = None,
         on_space: Callable[[NoSpace | None], object] | None = None,
         position_of: Callable[[Any], object] | None = None,
@@ -105,6 +107,7 @@ class Recorder(Drain):
         self._converter = converter
         self._on_failure = on_failure
         self._on_misfit = on_misfit
+        self._on_appended = on_appended
         self._on_sealed = on_sealed
         self._on_space = on_space or log_space
         self._position_of = position_of
@@ -132,6 +135,21 @@ class Recorder(Drain):
     def taken(self) -> int:
         """How many elements are done with since the journal was made."""
         return self._taken_before + self._taken
+
+    @property
+    def requested(self) -> int:
+        """How many elements it has asked for."""
+        return self._inlet.asked
+
+    @property
+    def admitted(self) -> int:
+        """How many of them have come."""
+        return self._inlet.admitted
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has written all that it will ever write."""
+        return self._over.is_set()
 
     @property
     def waits_for_room(self) -> bool:
@@ -274,6 +292,8 @@ class Recorder(Drain):
             return
         portion.appended, self._taken = appended, taken
         self._waits_for_room = not journal.room
+        if self._on_appended is not None:
+            self._tell(partial(self._on_appended, journal.end))
         if self._full is not None:
             self._full = None
             self._tell(partial(self._on_space, None))

@@ -10,21 +10,26 @@ import logging
 import shutil
 import tempfile
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from contextvars import copy_context
+from time import monotonic
 from typing import Any, Final
 
 import pyarrow as pa
 
+from penstock.api import Publisher
 from penstock.demand import COMPLETED
+from penstock.flow import Flow
 from penstock.flow.elements import Elements, Host
 from penstock.flow.event_loop import remember_running_loop
-from penstock.runtime import report_undelivered
+from penstock.runtime import ThreadPool, report_undelivered
 from penstock.spark.checkpoint import Checkpoint, Progress
 from penstock.spark.conversion import Converter
 from penstock.spark.emitter import Batch, Emitter
 from penstock.spark.failures import Stopped, WorkerLost
+from penstock.spark.gauges import Ages, BatchReading, InputReading, RunReading
 from penstock.spark.journal import Journal, JournalError
 from penstock.spark.pipeline import Input, Pipeline
 from penstock.spark.query import NativeSink, Query
@@ -39,6 +44,7 @@ BUSY: Final = 0.02
 QUIET: Final = 0.25
 ENDING: Final = 30.0
 """The seconds that a run may take to end."""
+LATENCIES: Final = 1000
 PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 """The seconds before a query is started again that lost a worker."""
 
@@ -64,8 +70,16 @@ class Run:
         self._stopped = False
         self._journals: list[Journal] = []
         self._recorders: list[Recorder] = []
+        self._ages: list[Ages] = []
+        self._latencies: deque[float] = deque(maxlen=LATENCIES)
         self._done = Progress(-1, ())
+        self._done_at = monotonic()
+        self._last_batch: BatchReading | None = None
+        self._replayed: tuple[tuple[int, int], ...] = ()
+        self._query: Query | None = None
+        self._restarts = 0
         self._tries = 0
+        self._draining = False
 
     def elements(self) -> Elements:
         """What comes out. The run begins, and ends at the latest when these are closed."""
@@ -87,6 +101,51 @@ class Run:
         for recorder in tuple(self._recorders):
             recorder.cancel()  # the inputs need not wait until Spark has stopped
         self._woken.set()
+
+    def drain(self) -> None:
+        """Take nothing more from the inputs, and complete when Spark is done with what has come.
+
+        The journals are not sealed: the next run goes on where the inputs were left.
+        """
+        self._draining = True
+        for recorder in tuple(self._recorders):
+            recorder.cancel()
+        self._woken.set()
+
+    def reading(self) -> RunReading:
+        """What it does now. From any thread."""
+        latencies = tuple(self._latencies.popleft() for _ in range(len(self._latencies)))
+        oldest = [age for ages in tuple(self._ages) if (age := ages.oldest) is not None]
+        query = self._query
+        return RunReading(
+            started=query is not None,
+            restarts=self._restarts,
+            inputs=tuple(self._input_readings()),
+            batch=self._last_batch,
+            delivering=self._emitter.waits,
+            oldest=max(oldest, default=None),
+            latencies=latencies,
+            replayed=self._replayed,
+            page=None if query is None else query.page,
+        )
+
+    def _input_readings(self) -> Iterator[InputReading]:
+        done = self._done.positions
+        parts = zip(self._pipeline.inputs, self._journals, self._recorders, done, strict=False)
+        for each, journal, recorder, position in parts:
+            yield InputReading(
+                requested=recorder.requested,
+                admitted=recorder.admitted,
+                taken=recorder.taken,
+                start=journal.start,
+                end=journal.end,
+                done=position,
+                max_rows=each.max_rows,
+                bytes=journal.bytes_held,
+                max_bytes=each.max_bytes,
+                full=recorder.waits_for_room or not journal.room,
+                sealed=journal.sealed,
+            )
 
     # The thread of the run.
 
@@ -119,9 +178,14 @@ class Run:
         for number, each in enumerate(pipeline.inputs):
             self._journals.append(self._opened(each, checkpoint.for_journal(number), leaving))
         checkpoint.require_whole(self._journals)
-        self._done = Progress(-1, tuple(journal.start for journal in self._journals))
+        self._done = checkpoint.progress(self._journals)
+        self._replayed = checkpoint.unfinished(self._journals)
+        if pipeline.watch is not None:
+            pipeline.watch(self)
         for each, journal in zip(pipeline.inputs, self._journals, strict=True):
             self._record(each, journal, leaving)
+        if self._stopped:
+            return  # before Spark is started for nobody
         session = spark_session(pipeline.settings)
         while not self._stopped:
             query = Query(session, pipeline.name)
@@ -131,6 +195,7 @@ class Run:
             except WorkerLost as lost:
                 self._pause(lost)
             finally:
+                self._query = None
                 query.stop()
 
     def _wait_for_others(self) -> None:
@@ -159,18 +224,26 @@ class Run:
 
     def _record(self, each: Input, journal: Journal, leaving: ExitStack) -> None:
         """Let the elements of an input into its journal, behind those that are in it already."""
+        ages = Ages()
+        if journal.end > journal.start:
+            ages.note(journal.end)
+        self._ages.append(ages)
         recorder = Recorder(
             journal,
             Converter(each.schema),
             on_failure=self._fail,
             on_misfit=each.on_misfit,
+            on_appended=ages.note,
             position_of=each.position_of,
         )
         self._recorders.append(recorder)
+        last = journal.last_source_position or {"elements": 0, "position": None}
+        source = apart(each.resumed(last["elements"], last["position"]), leaving)
         leaving.callback(recorder.stop)
         if not journal.sealed:
-            last = journal.last_source_position or {"elements": 0, "position": None}
-            each.resumed(last["elements"], last["position"]).subscribe(recorder)
+            source.subscribe(recorder)
+        if self._draining:
+            recorder.cancel()
 
     def _fail(self, error: Exception) -> None:
         """Upstream's error goes out at once, not behind the rows that are on their way."""
@@ -191,6 +264,7 @@ class Run:
             self._pipeline.output_mode,
             checkpoint.for_spark,
         )
+        self._query = query
         while True:
             self._woken.wait(QUIET if self._rests else BUSY)
             self._woken.clear()
@@ -214,16 +288,28 @@ class Run:
         of the log is lost, until the next batch is done or nothing else could make room.
         """
         if not self._is_through:
-            progress = checkpoint.progress(self._journals)
-            if progress is not None and progress.batch != self._done.batch:
+            progress = checkpoint.progress(self._journals, self._done)
+            if progress is not self._done:
                 before, self._done = self._done, progress
                 self._tries = 0
+                self._measure(before)
                 for recorder, position in zip(self._recorders, before.positions, strict=True):
                     recorder.committed(position)
         if self._is_through:
             for recorder, position in zip(self._recorders, self._done.positions, strict=True):
                 if recorder.waits_for_room:
                     recorder.committed(position)
+
+    def _measure(self, before: Progress) -> None:
+        """Note how long the rows took that are done now."""
+        rows = sum(self._done.positions) - sum(before.positions)
+        ages = zip(self._ages, self._done.positions, strict=True)
+        seconds = [each for age, position in ages for each in age.done(position)]
+        self._latencies.extend(seconds)
+        now = monotonic()
+        taken = min(now - self._done_at, max(seconds, default=0.0))
+        self._last_batch = BatchReading(self._done.batch, rows, taken)
+        self._done_at = now
 
     @property
     def _rests(self) -> bool:
@@ -242,8 +328,11 @@ class Run:
 
     @property
     def _has_all(self) -> bool:
-        """Whether Spark is done with the last row of every input."""
-        return all(journal.sealed for journal in self._journals) and self._is_through
+        """Whether Spark is done with the last row of every input that will be taken."""
+        return self._is_through and all(
+            journal.sealed or recorder.is_over
+            for journal, recorder in zip(self._journals, self._recorders, strict=True)
+        )
 
     def _pause(self, lost: WorkerLost) -> None:
         """Wait before the query is started again, or give up."""
@@ -251,7 +340,20 @@ class Run:
             raise lost
         pause = PAUSES[self._tries]
         self._tries += 1
+        self._restarts += 1
         logger.warning("%s: %s; goes on from the checkpoint", self._pipeline.name, lost)
         self._woken.clear()  # what was to be looked at belonged to the query that is over
         if not self._stopped:
             self._woken.wait(pause)
+
+
+def apart(source: Publisher[Any], leaving: ExitStack) -> Publisher[Any]:
+    """``source`` on a thread of its own, if it makes its elements on whatever thread asks for them.
+
+    Else the thread of the journal would make them, and write none before it had all it asked for.
+    """
+    if not isinstance(source, Flow) or source.plan.waits or source.plan.origin.executor is not None:
+        return source
+    pool = ThreadPool(name="penstock-input")
+    leaving.callback(pool.close, wait=False)
+    return source.subscribe_on(pool)

@@ -230,9 +230,10 @@ SESSION: Final = {
     # As elements: a datetime without a time zone means the same on every machine.
     "spark.sql.session.timeZone": "UTC",
 }
-LOOPBACK: Final = {
+HERE: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
+    "spark.python.daemon.module": "penstock.spark.worker_daemon",
 }
 
 
@@ -247,7 +248,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
         ),
     }
     if settings.master is None:
-        options |= LOOPBACK
+        options |= HERE
         # Spark's 200 are for clusters: here each would cost a task for every batch.
         options["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
     return options

@@ -22,11 +22,9 @@ from pyspark.sql.types import StructType
 from penstock.spark.journal import JournalReader, JournalUnusable
 from penstock.spark.schema import Schema
 
-__all__ = ["BATCH_ROWS", "FORMAT", "JournalSource", "offset", "position_of"]
+__all__ = ["FORMAT", "JournalSource", "offset", "position_of"]
 
 FORMAT: Final = "penstock-journal"
-BATCH_ROWS: Final = 1 << 16
-"""The most rows of one micro-batch, unless the user says otherwise."""
 
 
 def offset(identity: str, position: int) -> dict[str, Any]:
@@ -55,7 +53,7 @@ class JournalSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._reader = JournalReader(options["path"])
-        self._batch_rows = int(options.get("batch_rows", BATCH_ROWS))
+        self._batch_rows = int(options["batch_rows"])
 
     def schema(self) -> StructType:
         """The columns, as the journal has them."""

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_BYTES", "MAX_ROWS", "Positioned", "SparkFlow", "on_spark"]
 
-MAX_ROWS = 1 << 18
+MAX_ROWS = 1 << 19
 MAX_BYTES = 1 << 26
-BATCH_ROWS = 1 << 16
+BATCH_ROWS = 1 << 17
 
 
 class Positioned(NamedTuple):
@@ -210,13 +210,13 @@ class FromSpark(Origin):
     ) -> None:
         super().__init__(name)
         self.title = pipeline.name
-        self._pipeline = pipeline
+        self.pipeline = pipeline
         self._decode = decode
         self._sink = sink
 
     def open(self, host: Host, each: int) -> Elements:
         """Run the pipeline for one subscriber."""
-        return Run(self._pipeline, host, self._decode, self._sink).elements()
+        return Run(self.pipeline, host, self._decode, self._sink).elements()
 
 
 def on_spark(

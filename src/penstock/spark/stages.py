@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -193,18 +194,15 @@ def converted(converter: Converter, made: Sequence[Any], name: str) -> pa.Record
     return batch
 
 
-class blaming:  # noqa: N801 - reads as a statement
-    """Turns an error of a user's function into one that says where it arose, and is short."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, UserError):
-            raise UserError(told(self._name, error)) from None
+@contextmanager
+def blaming(name: str) -> Iterator[None]:
+    """Turn an error of a user's function into one that says where it arose, and is short."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(told(name, error)) from None
 
 
 def told(name: str, error: Exception) -> str:

@@ -1,0 +1,92 @@
+"""Where and how a flow through Spark runs, given from outside of the code that assembled it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from penstock.api import Publisher
+from penstock.flow.fluent import Fluent, with_origin
+from penstock.spark.pipeline import Input, Pipeline
+from penstock.spark.run import Run
+from penstock.spark.spark_flow import FromSpark, SparkFlow
+
+__all__ = ["Deployment", "deployed", "pipeline_in"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What a deployment decides; ``None`` leaves it as the code has it.
+
+    ``watch``         is told of each run when its journals are open
+    ``dead_letters``  is told of each element that does not fit, if the code lets such ones pass
+    """
+
+    name: str | None = None
+    checkpoint: str | None = None
+    master: str | None = None
+    remote: str | None = None
+    ui: bool = False
+    watch: Callable[[Run], object] | None = None
+    dead_letters: Callable[[Any], object] | None = None
+
+    def watched(
+        self, watch: Callable[[Run], object], dead_letters: Callable[[Any], object]
+    ) -> Deployment:
+        """The same, with somebody who is told."""
+        return replace(self, watch=watch, dead_letters=dead_letters)
+
+    def of(self, pipeline: Pipeline) -> Pipeline:
+        """``pipeline`` as it is deployed."""
+        settings = pipeline.settings
+        if self.master or self.remote:
+            settings = replace(settings, master=self.master, remote=self.remote, session=None)
+        return replace(
+            pipeline,
+            name=self.name or pipeline.name,
+            settings=replace(settings, ui=self.ui or settings.ui),
+            checkpoint=self.checkpoint or pipeline.checkpoint,
+            inputs=tuple(map(self._with_dead_letters, pipeline.inputs)),
+            watch=self.watch,
+        )
+
+    def _with_dead_letters(self, each: Input) -> Input:
+        told, also = each.on_misfit, self.dead_letters
+        if told is None or also is None:
+            return each
+
+        def tell_both(misfit: Any) -> None:
+            also(misfit)
+            told(misfit)
+
+        return replace(each, on_misfit=tell_both)
+
+
+def deployed(publisher: Publisher[Any], deployment: Deployment) -> Publisher[Any]:
+    """``publisher`` with its way through Spark as ``deployment`` has it."""
+    if isinstance(publisher, SparkFlow):
+        publisher = publisher.rows()
+    if not isinstance(publisher, Fluent):
+        return publisher
+    moved: Any = copy(publisher.plan.origin)
+    if isinstance(moved, FromSpark):
+        moved.pipeline = deployment.of(moved.pipeline)
+    elif (upstream := getattr(moved, "upstream", None)) is not None:
+        moved.upstream = deployed(upstream, deployment)
+    else:
+        return publisher
+    return with_origin(publisher, moved)
+
+
+def pipeline_in(publisher: Publisher[Any]) -> Pipeline | None:
+    """The way through Spark that ``publisher`` takes, if it takes one."""
+    if isinstance(publisher, SparkFlow):
+        publisher = publisher.rows()
+    if not isinstance(publisher, Fluent):
+        return None
+    origin: Any = publisher.plan.origin
+    if isinstance(origin, FromSpark):
+        return origin.pipeline
+    return pipeline_in(getattr(origin, "upstream", None) or origin)
