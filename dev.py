@@ -30,6 +30,19 @@ REQUIREMENT_SETS = {
     "java": ("--extra=java", "--constraint=requirements/dev.txt"),
     "jvm": ("--extra=jvm", "--constraint=requirements/dev.txt"),
     "spark": ("--extra=spark", "--group=data", "--constraint=requirements/dev.txt"),
+    "tool": (
+        "--extra=connectors",
+        "--extra=dashboard",
+        "--extra=opentelemetry",
+        "--extra=prometheus",
+        "--constraint=requirements/dev.txt",
+        "--constraint=requirements/spark.txt",
+    ),
+    "lookers": (
+        "--group=lookers",
+        "--constraint=requirements/dev.txt",
+        "--constraint=requirements/tool.txt",
+    ),
     "bench": ("--group=bench", "--constraint=requirements/dev.txt"),
 }
 
@@ -43,15 +56,18 @@ STYLE_TESTS = ("pytest", "-q", "tests/style", "--ignore=tests/style/test_tools.p
 
 
 def run_demo(environment: Environment, arguments: list[str]) -> int:
-    """Run the demo."""
-    environment.prepare()
+    """Run the demo: a blizzard goes through Spark, with a page to watch it."""
+    environment.prepare("spark", "tool")
+    provide_java(environment)
     environment.become("-m", "penstock.demo", *arguments)
 
 
 def run_tests(environment: Environment, arguments: list[str]) -> int:
     """Run the tests, two at a time; --full adds the long ones."""
-    environment.prepare("jvm", "spark")
-    environment.become("-m", "pytest", "-n2", *arguments)
+    environment.prepare("jvm", "spark", "tool", "lookers")
+    # Each process begins with its half, in which the tests of Spark stay together; who is done
+    # first takes from the other.
+    environment.become("-m", "pytest", "-n2", "--dist=worksteal", *arguments)
 
 
 def run_checks(environment: Environment, arguments: list[str]) -> int:
@@ -74,14 +90,14 @@ def run_checks(environment: Environment, arguments: list[str]) -> int:
 
 def run_benchmarks(environment: Environment, arguments: list[str]) -> int:
     """Measure speed and memory, also those of other libraries."""
-    environment.prepare("bench", "jvm", "spark")
+    environment.prepare("bench", "jvm", "spark", "tool")
     environment.become("-m", "benchmarks", *arguments)
 
 
 def build_docs(environment: Environment, arguments: list[str]) -> int:
     """Build the documentation and run its examples; a warning is an error."""
     refuse(arguments)
-    environment.prepare("spark")  # whose part of the reference is read from the code
+    environment.prepare("spark", "tool")  # whose parts of the reference are read from the code
     for builder in ("html", "doctest"):
         options = ("-qW", "--keep-going", "-b", builder, "docs", f"docs/_build/{builder}")
         code, output = environment.call("sphinx-build", *options)

@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # Sphinx adds the folder of this file alone
-from docs.operators import GROUPS, group_page, index_page, shortened
+from docs.operators import GROUPS, MOMENTS, group_page, index_page, shortened
 
 # The modules of the reference, one page each.
 API_MODULES = (
@@ -26,6 +26,9 @@ API_MODULES = (
     "penstock.guard",
     "penstock.flow",
     "penstock.spark",
+    "penstock.connectors",
+    "penstock.observe",
+    "penstock.pipeline",
     "penstock.testing",
     "penstock.tck",
 )
@@ -48,7 +51,7 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 autodoc_type_aliases = {"NewLock": "NewLock"}
 autodoc_typehints_format = "short"
-napoleon_custom_sections = ["Demand", "Errors"]
+napoleon_custom_sections = [*MOMENTS, "Demand", "Errors", "Replay"]
 
 # The examples of the docstrings use the public names as a reader would.
 doctest_global_setup = "\n".join(f"from {module} import *" for module in API_MODULES)
@@ -140,7 +143,8 @@ def shorten_operators(
     _app: Sphinx, _kind: str, name: str, _of: object, _how: object, lines: list[str]
 ) -> None:
     """The operators have pages of their own."""
-    lines[:] = shortened("\n".join(lines), name.rpartition(".")[2]).split("\n")
+    if name.startswith("penstock.flow."):
+        lines[:] = shortened("\n".join(lines), name.rpartition(".")[2]).split("\n")
 
 
 def hide_constructors(

@@ -1,0 +1,122 @@
+"""Other systems as sources and sinks.
+
+Sources, each a cold ``Flow``:
+
+``websocket_source.py``   messages of a websocket server
+``sse_source.py``         server-sent events of an HTTP server
+``csv_source.py``, ``json_lines.py``, ``parquet.py``   complete files, by way of ``files.py``
+``tail.py``               a file that grows
+``standard_input.py``     lines of standard input
+``pace.py``               recorded elements, at the pace at which they were recorded
+
+Sinks:
+
+``websocket_server.py``   each connection is a subscriber
+``sse_server.py``         the same by server-sent events
+``writers.py``            files and standard output
+
+And what they are made of:
+
+``frames.py``             the frames by which one end of a websocket asks the other for elements
+``credit.py``             demand that is told to the other end
+``reconnecting.py``       a connection that is made anew when it is lost
+``positions.py``          sources that go on behind a position
+``socket_options.py``     what the system is to do with their connections
+``outflow.py``            the subscriber behind one connection of a server
+``serving.py``            what servers share
+``own_loop.py``           an asyncio loop on a thread of its own
+``sse_events.py``, ``json_text.py``, ``remote_error.py``, ``arguments.py``   smaller things
+
+A part is loaded when it is used, and with it the packages that it needs.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from penstock.connectors.csv_source import read_csv
+    from penstock.connectors.json_lines import read_json_lines
+    from penstock.connectors.pace import replay
+    from penstock.connectors.parquet import read_parquet
+    from penstock.connectors.remote_error import RemoteError
+    from penstock.connectors.serving import Request, Server
+    from penstock.connectors.sse_events import Event
+    from penstock.connectors.sse_server import serve_server_sent_events
+    from penstock.connectors.sse_source import from_server_sent_events
+    from penstock.connectors.standard_input import read_standard_input
+    from penstock.connectors.tail import Line, tail_json_lines
+    from penstock.connectors.websocket_server import serve_websocket
+    from penstock.connectors.websocket_source import from_websocket
+    from penstock.connectors.writers import (
+        Writer,
+        write_csv,
+        write_json_lines,
+        write_standard_output,
+    )
+
+__all__ = [
+    "Event",
+    "Line",
+    "RemoteError",
+    "Request",
+    "Server",
+    "Writer",
+    "from_server_sent_events",
+    "from_websocket",
+    "read_csv",
+    "read_json_lines",
+    "read_parquet",
+    "read_standard_input",
+    "replay",
+    "serve_server_sent_events",
+    "serve_websocket",
+    "tail_json_lines",
+    "write_csv",
+    "write_json_lines",
+    "write_standard_output",
+]
+
+_MODULES = {
+    "Event": "sse_events",
+    "Line": "tail",
+    "RemoteError": "remote_error",
+    "Request": "serving",
+    "Server": "serving",
+    "Writer": "writers",
+    "from_server_sent_events": "sse_source",
+    "from_websocket": "websocket_source",
+    "read_csv": "csv_source",
+    "read_json_lines": "json_lines",
+    "read_parquet": "parquet",
+    "read_standard_input": "standard_input",
+    "replay": "pace",
+    "serve_server_sent_events": "sse_server",
+    "serve_websocket": "websocket_server",
+    "tail_json_lines": "tail",
+    "write_csv": "writers",
+    "write_json_lines": "writers",
+    "write_standard_output": "writers",
+}
+
+_EXTRAS = {"pyarrow": "parquet"}
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a part when it is used; a package that is missing is named, with what installs it."""
+    from importlib import import_module
+
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"{__name__}.{module}"), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        extra = _EXTRAS.get(missing, "connectors")
+        raise ModuleNotFoundError(
+            f"{name} needs {missing}, which is not installed: pip install 'penstock[{extra}]'",
+            name=error.name,
+        ) from None

@@ -1,0 +1,207 @@
+"""Server-sent events as a source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+from typing import Any, Final
+
+from httpx import AsyncClient, AsyncHTTPTransport, Response, Timeout, TransportError
+from httpx_sse import EventSource, ServerSentEvent, SSEError, aconnect_sse
+
+from penstock.connectors.arguments import require_url
+from penstock.connectors.own_loop import where_a_loop_is
+from penstock.connectors.positions import behind_positions
+from penstock.connectors.reconnecting import (
+    FOREVER,
+    Lost,
+    Reconnecting,
+    Tell,
+    require_reconnect,
+    require_tell,
+)
+from penstock.connectors.remote_error import RemoteError
+from penstock.connectors.socket_options import SMALL_WINDOW, WATCHED
+from penstock.connectors.sse_events import COMPLETE, FAILURE, Event
+from penstock.connectors.trouble import listener
+from penstock.demand import shorten
+from penstock.flow import Flow, Retry
+from penstock.flow.arguments import require_callable
+from penstock.flow.elements import Elements, Host
+from penstock.flow.sources.feed import Feed, fed_by
+from penstock.flow.stage import Origin
+
+__all__ = ["from_server_sent_events"]
+
+NAME: Final = "from_server_sent_events"
+CONNECTING: Final = 10.0
+"""Seconds that a server has to answer. It may then be silent for as long as it likes."""
+
+
+def from_server_sent_events(
+    url: str,
+    *,
+    after: str | None = None,
+    decode: Callable[[str], Any] = json.loads,
+    reconnect: Retry = FOREVER,
+    on_state: Tell | None = None,
+) -> Flow[Event]:
+    """The events of an HTTP server that sends them as they happen.
+
+    Elements are ``Event(id, event, data)``, and ``data`` is JSON unless ``decode`` says otherwise.
+    A connection that cannot be made, or ends, is made anew as ``reconnect`` says, by default for
+    ever, but not before the time that the server has named has passed; ``on_state`` gets a
+    sentence each time. The server learns the id of the last event that came, or ``after``, and is
+    expected to go on behind that.
+
+    Emits when: an event has come.
+    Backpressures when: nothing is wanted; nothing is read.
+    Completes when: the server answers 204, or is one of Penstock and says so.
+    Cancels when: the subscriber does; the connection is closed.
+
+    Demand: window: nothing is read before an event is wanted; up to 64 KB are received ahead of
+    that, before TCP holds the server back.
+
+    Replay: position, by the ids of events: ``on_spark(position=lambda event: event.id)``. None if
+    the server names no ids.
+
+    Errors: ``RemoteError`` if the stream at a server of Penstock fails; ``ConnectionError`` when
+    ``reconnect`` gives up, or the server refuses, or sends something else; ``ValueError`` for data
+    that cannot be decoded. At once: ``ValueError`` for a url that is not ``http://`` or
+    ``https://``.
+
+    Example:
+        >>> from penstock.connectors import from_server_sent_events, serve_server_sent_events
+        >>> with serve_server_sent_events(lambda request: Flow.of("JFK", "EWR")) as server:
+        ...     from_server_sent_events(server.address).map(X.data).to_list().run_sync()
+        ['JFK', 'EWR']
+    """
+    source = Source(
+        require_url(NAME, url, ("http", "https")),
+        require_callable(NAME, decode),
+        require_reconnect(NAME, reconnect),
+        require_tell(NAME, on_state),
+    )
+    first = require_id(after)
+    return behind_positions(
+        NAME,
+        lambda position: Flow(
+            FromServerSentEvents(source, first if position is None else require_id(position))
+        ),
+    )
+
+
+def require_id(given: object) -> str:
+    """``given``, when it can be the id of an event; none is the empty one."""
+    if given is None:
+        return ""
+    if not isinstance(given, str):
+        raise TypeError(f"{NAME}: the id of an event is a text, not {shorten(given)}")
+    if not given.isprintable():
+        raise ValueError(f"{NAME}: the id of an event is on one line, not so {shorten(given)}")
+    return given
+
+
+class Source:
+    """The settings of a stream of events that is read."""
+
+    def __init__(
+        self, url: str, decode: Callable[[str], Any], reconnect: Retry, tell: Tell | None
+    ) -> None:
+        self.url = url
+        self.decode = decode
+        self.reconnect = reconnect
+        self.tell = tell
+        self.trouble = listener()
+
+
+class FromServerSentEvents(Origin):
+    """The events behind one, through a connection for each host."""
+
+    checked = True
+
+    def __init__(self, source: Source, after: str) -> None:
+        super().__init__(NAME)
+        self._source = source
+        self._after = after
+
+    def open(self, host: Host, each: int) -> Elements:
+        """Connect in a task, once something is wanted."""
+        return where_a_loop_is(self.name, partial(fed_by, self._feed, self.name, host, each))
+
+    async def _feed(self, feed: Feed) -> None:
+        await Listener(self._source, self._after, feed).listen()
+
+
+class Listener:
+    """One subscriber's way through all connections that it takes."""
+
+    def __init__(self, source: Source, after: str, feed: Feed) -> None:
+        self._source = source
+        self._last_id = after
+        self._feed = feed
+        self._reconnecting = Reconnecting(
+            NAME, source.url, source.reconnect, source.tell, source.trouble
+        )
+
+    async def listen(self) -> None:
+        """Give all events until the server has no more."""
+        await self._reconnecting.keep(self._session)
+
+    async def _session(self) -> None:
+        transport = AsyncHTTPTransport(socket_options=[*SMALL_WINDOW, *WATCHED])
+        headers = {"Last-Event-ID": self._last_id} if self._last_id else {}
+        try:
+            async with (
+                AsyncClient(transport=transport, timeout=Timeout(CONNECTING, read=None)) as client,
+                aconnect_sse(client, "GET", self._source.url, headers=headers) as events,
+            ):
+                if self._goes_on_after(events.response):
+                    await self._take(events)
+        except SSEError as error:  # which is a TransportError as well
+            raise ConnectionError(f"{NAME}: {self._source.url}: {error}") from error
+        except TransportError as error:
+            raise Lost(f"no connection: {str(error) or type(error).__name__}") from error
+
+    def _goes_on_after(self, response: Response) -> bool:
+        status = response.status_code
+        if status == 204:
+            return False
+        if status == 200:
+            self._reconnecting.connected()
+            return True
+        refusal = f"the server answered with the status {status}"
+        if status >= 500 or status == 429:
+            raise Lost(refusal)
+        raise ConnectionError(f"{NAME}: {self._source.url}: {refusal}")
+
+    async def _take(self, events: EventSource) -> None:
+        async with aclosing(self._elements(events)) as elements:
+            await self._feed.give_all(elements)
+
+    async def _elements(self, events: EventSource) -> AsyncGenerator[Event, None]:
+        async with aclosing(events.aiter_sse()) as given:
+            async for each in given:
+                if each.event == COMPLETE:
+                    return
+                if each.event == FAILURE:
+                    raise RemoteError(each.json())
+                if each.retry is not None:
+                    self._reconnecting.retry_after = each.retry / 1000
+                if each.data:  # else it only names a time to wait, say
+                    yield self._came(each)
+        raise Lost("the server ended the connection")
+
+    def _came(self, given: ServerSentEvent) -> Event:
+        try:
+            event = Event(given.id, given.event, self._source.decode(given.data))
+        except Exception as error:
+            raise ValueError(
+                f"{NAME}: {self._source.url} sent {shorten(given.data)}, "
+                f"which cannot be decoded: {error}"
+            ) from error
+        self._last_id = given.id
+        self._reconnecting.progressed()
+        return event

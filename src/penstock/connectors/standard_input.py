@@ -1,0 +1,145 @@
+"""Standard input as a source."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Final
+
+from penstock.flow import Flow
+from penstock.flow.arguments import require_callable
+from penstock.flow.elements import Elements, Host
+from penstock.flow.intake import Intake
+from penstock.flow.stage import Origin
+
+__all__ = ["read_standard_input"]
+
+NAME: Final = "read_standard_input"
+CHUNK: Final = 64 * 1024
+
+
+def read_standard_input(decode: Callable[[str], Any] = json.loads) -> Flow[Any]:
+    """What comes through standard input, one element for each line, JSON unless ``decode`` says.
+
+    With ``decode=str`` elements are the lines themselves. Empty lines are left out. There is one
+    standard input, so it is for one subscriber.
+
+    Emits when: a line is wanted and has come.
+    Backpressures when: nothing is wanted; nothing is read.
+    Completes when: standard input ends.
+    Cancels when: the subscriber does. A read that waits for a line goes on, on a thread that does
+    not keep the program from ending; what it gets is lost.
+
+    Demand: exact. What the system gives at once, up to 64 KB, is held, and read no further.
+
+    Replay: none.
+
+    Errors: ``ValueError`` with the number of a line that ``decode`` cannot take; ``OSError`` if
+    reading fails. At once: ``RuntimeError`` for a program without standard input.
+
+    Example:
+        >>> from penstock.connectors import read_standard_input
+        >>> read_standard_input(str).take(1).run_sync()  # doctest: +SKIP
+        'hello'
+    """
+    return Flow(StandardInput(require_descriptor(), require_callable(NAME, decode)))
+
+
+def require_descriptor() -> int:
+    """The system's number of standard input."""
+    try:
+        return sys.stdin.fileno()
+    except (AttributeError, OSError, ValueError):
+        raise RuntimeError(f"{NAME}: this program has no standard input") from None
+
+
+class StandardInput(Origin):
+    """The lines that a descriptor gives."""
+
+    checked = True
+
+    def __init__(self, descriptor: int, decode: Callable[[str], Any]) -> None:
+        super().__init__(NAME)
+        self._descriptor = descriptor
+        self._decode = decode
+
+    def open(self, host: Host, each: int) -> Elements:
+        """A thread reads, once something is wanted."""
+        intake = Intake(host, each)
+        intake.on_subscribe(Reading(self._descriptor, self._decode, intake))
+        return intake.elements()
+
+
+class Reading:
+    """The subscription to a descriptor: as many lines as were requested."""
+
+    def __init__(self, descriptor: int, decode: Callable[[str], Any], intake: Intake) -> None:
+        self._descriptor = descriptor
+        self._decode = decode
+        self._intake = intake
+        self._requests: SimpleQueue[int] = SimpleQueue()
+        self._cancelled = False
+        self._thread: threading.Thread | None = None
+        self._chunk = b""
+        self._number = 0
+
+    def request(self, n: int) -> None:
+        """Read so many lines, on another thread."""
+        self._requests.put(n)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._read, name="penstock-input", daemon=True)
+            self._thread.start()
+
+    def cancel(self) -> None:
+        """Read no more."""
+        self._cancelled = True
+        self._requests.put(0)
+
+    def _read(self) -> None:
+        try:
+            while all(self._give_next() for _ in range(self._requests.get())):
+                if self._cancelled:
+                    return
+        except Exception as error:
+            self._intake.on_error(error)
+
+    def _give_next(self) -> bool:
+        """Give a line; no if there is none, or nobody wants it any more."""
+        line = self._next_line()
+        if line is None:
+            self._intake.on_complete()
+            return False
+        if not self._cancelled:
+            self._intake.on_next(self._element(line))
+        return not self._cancelled
+
+    def _next_line(self) -> bytes | None:
+        """A line that is not empty; none at the end."""
+        while True:
+            line, found, rest = self._chunk.partition(b"\n")
+            if not found:
+                # Not through sys.stdin, whose lock a thread that waits would hold at the exit.
+                read = os.read(self._descriptor, CHUNK)
+                self._chunk += read
+                if read:
+                    continue
+                line, rest = self._chunk, b""
+                if not line:
+                    return None
+            self._chunk = rest
+            self._number += 1
+            if line.strip():
+                return line
+
+    def _element(self, line: bytes) -> Any:
+        try:
+            element = self._decode(line.decode().removesuffix("\r"))
+        except Exception as error:
+            raise ValueError(f"standard input, line {self._number}: {error}") from error
+        if element is None:
+            raise ValueError(f"standard input, line {self._number}: null is not an element")
+        return element

@@ -1,0 +1,305 @@
+"""A websocket as a source."""
+
+from __future__ import annotations
+
+import json
+from asyncio import CancelledError, create_task, gather
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing, suppress
+from functools import partial
+from ssl import SSLCertVerificationError
+from typing import Any, Final
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import (
+    ConnectionClosed,
+    ConnectionClosedOK,
+    InvalidHandshake,
+    InvalidMessage,
+    InvalidStatus,
+)
+from websockets.frames import Close, CloseCode
+
+from penstock.connectors.arguments import require_url
+from penstock.connectors.credit import Credit, fed_with_credit
+from penstock.connectors.frames import CANCEL, PROTOCOL, FrameError, read_frame, request_frame
+from penstock.connectors.own_loop import where_a_loop_is
+from penstock.connectors.positions import behind_positions
+from penstock.connectors.reconnecting import (
+    FOREVER,
+    Lost,
+    Reconnecting,
+    Tell,
+    require_reconnect,
+    require_tell,
+)
+from penstock.connectors.remote_error import RemoteError
+from penstock.connectors.socket_options import SMALL_WINDOW, WATCHED
+from penstock.connectors.trouble import listener
+from penstock.demand import shorten
+from penstock.flow import Flow, Retry
+from penstock.flow.arguments import require_callable, require_size
+from penstock.flow.elements import Elements, Host
+from penstock.flow.stage import Origin
+from penstock.rules import cite
+
+__all__ = ["from_websocket"]
+
+NAME: Final = "from_websocket"
+CLOSING: Final = 2.0
+"""Seconds that the other end has to say goodbye."""
+
+
+def from_websocket(
+    url: str,
+    *,
+    after: object = None,
+    position_of: Callable[[Any], object] | None = None,
+    decode: Callable[[str | bytes], Any] = json.loads,
+    max_queue: int = 16,
+    max_bytes: int = 1024 * 1024,
+    reconnect: Retry = FOREVER,
+    on_state: Tell | None = None,
+) -> Flow[Any]:
+    """The messages that come from a websocket server, JSON unless ``decode`` says otherwise.
+
+    A connection that cannot be made, or is lost, is made anew as ``reconnect`` says, by default for
+    ever; ``on_state`` gets a sentence each time. With ``position_of``, which tells the position of
+    an element, the server is asked for what stands behind the last element that came, by
+    ``?after=`` and that position as JSON, and so for what stands behind ``after`` at the beginning.
+    Without it, a new connection gets what the server sends to a newcomer, so elements may be
+    missing, or come twice.
+
+    ``serve_websocket`` of Penstock, and whoever else speaks its subprotocol, sends elements only as
+    they are requested. ``decode`` is for the messages of other servers.
+
+    Emits when: a message has come.
+    Backpressures when: nothing is wanted; no message is read, and none is requested.
+    Completes when: the server says so, or closes the connection as normal.
+    Cancels when: the subscriber does; the connection is closed.
+
+    Demand: exact with a server that speaks the subprotocol; else window: up to ``max_queue``
+    messages are held, and then those that fit into 64 KB, before TCP holds the server back.
+
+    Replay: position with ``position_of``, which ``on_spark(position=...)`` gets as well, and a
+    server that knows ``after``; else none.
+
+    Errors: ``RemoteError`` if the stream at the server fails; ``ConnectionError`` when
+    ``reconnect`` gives up, or the server refuses; ``ValueError`` for a message that cannot be
+    decoded, or has more than ``max_bytes``. At once: ``ValueError`` for a url that is not
+    ``ws://`` or ``wss://``.
+
+    Example:
+        >>> from penstock.connectors import from_websocket, serve_websocket
+        >>> with serve_websocket(lambda request: Flow.range(3)) as server:
+        ...     from_websocket(server.address).to_list().run_sync()
+        [0, 1, 2]
+    """
+    source = Source(
+        require_url(NAME, url, ("ws", "wss")),
+        None if position_of is None else require_callable(NAME, position_of),
+        require_callable(NAME, decode),
+        require_size(NAME, "max_queue", max_queue),
+        require_size(NAME, "max_bytes", max_bytes),
+        require_reconnect(NAME, reconnect),
+        require_tell(NAME, on_state),
+    )
+    if position_of is None:
+        return source.behind(after)
+    return behind_positions(
+        NAME, lambda position: source.behind(after if position is None else position)
+    )
+
+
+class Source:
+    """The settings of a websocket that is read."""
+
+    def __init__(
+        self,
+        url: str,
+        position_of: Callable[[Any], object] | None,
+        decode: Callable[[str | bytes], Any],
+        max_queue: int,
+        max_bytes: int,
+        reconnect: Retry,
+        tell: Tell | None,
+    ) -> None:
+        self.url = url
+        self.position_of = position_of
+        self.decode = decode
+        self.max_queue = max_queue
+        self.max_bytes = max_bytes
+        self.reconnect = reconnect
+        self.tell = tell
+        self.trouble = listener()
+
+    def behind(self, position: object) -> Flow[Any]:
+        """The elements behind ``position``."""
+        url_behind(self.url, position)  # now: a position that is no JSON is the user's mistake
+        return Flow(FromWebsocket(self, position))
+
+
+class FromWebsocket(Origin):
+    """The elements of a websocket, through a connection for each host."""
+
+    checked = True
+
+    def __init__(self, source: Source, after: object) -> None:
+        super().__init__(NAME)
+        self._source = source
+        self._after = after
+
+    def open(self, host: Host, each: int) -> Elements:
+        """Connect in a task, once something is wanted."""
+        return where_a_loop_is(
+            self.name, partial(fed_with_credit, self._feed, self.name, host, each)
+        )
+
+    async def _feed(self, feed: Any) -> None:
+        await Listener(self._source, self._after, feed).listen()
+
+
+class Listener:
+    """One subscriber's way through all connections that it takes."""
+
+    def __init__(self, source: Source, after: object, credit: Credit) -> None:
+        self._source = source
+        self._position = after
+        self._credit = credit
+        self._reconnecting = Reconnecting(
+            NAME, source.url, source.reconnect, source.tell, source.trouble
+        )
+
+    async def listen(self) -> None:
+        """Give all elements until the server has no more."""
+        await self._reconnecting.keep(self._session)
+
+    async def _session(self) -> None:
+        try:
+            async with connect(
+                url_behind(self._source.url, self._position),
+                subprotocols=[PROTOCOL],
+                max_queue=self._source.max_queue,
+                max_size=self._source.max_bytes,
+                compression=None,  # which would need a window of its own for each connection
+                ping_interval=None,  # no answer is read while nothing is wanted
+                close_timeout=CLOSING,
+            ) as connection:
+                set_options(connection, WATCHED)
+                self._reconnecting.connected()
+                if connection.subprotocol == PROTOCOL:
+                    await self._take_what_is_requested(connection)
+                else:
+                    await self._take_what_comes(connection)
+        except (ConnectionClosed, InvalidHandshake, OSError) as error:
+            raise self._verdict_on(error) from error
+
+    def _verdict_on(self, error: Exception) -> Exception:
+        """What a connection that failed means: it is lost, or there is no use in another one."""
+        place = f"{NAME}: {self._source.url}"
+        match error:
+            case ConnectionClosed(sent=Close(code=CloseCode.MESSAGE_TOO_BIG)):
+                size = self._source.max_bytes
+                return ValueError(f"{place} sent more than {size} bytes at once; raise max_bytes")
+            case ConnectionClosed():
+                return Lost(f"the connection was lost: {error}")
+            case InvalidStatus(response=response) if response.status_code >= 500:
+                return Lost(f"the server answered with the status {response.status_code}")
+            case InvalidStatus(response=response):
+                return ConnectionError(
+                    f"{place}: the server answered with the status {response.status_code}"
+                )
+            case InvalidMessage(__cause__=EOFError()):
+                return Lost("the server went away while it answered")
+            case InvalidHandshake() | SSLCertVerificationError():
+                return ConnectionError(f"{place}: {error}")
+            case _:
+                return Lost(f"no connection: {str(error) or type(error).__name__}")
+
+    async def _take_what_comes(self, connection: ClientConnection) -> None:
+        """Read no message before one is wanted, and let the system take in little."""
+        set_options(connection, SMALL_WINDOW)
+        async with aclosing(self._decoded(connection)) as elements:
+            await self._credit.give_all(elements)
+
+    async def _decoded(self, connection: ClientConnection) -> AsyncGenerator[Any, None]:
+        while True:
+            try:
+                message = await connection.recv()
+            except ConnectionClosedOK as closed:
+                if closed.rcvd is not None and closed.rcvd.code == CloseCode.NORMAL_CLOSURE:
+                    return
+                raise
+            yield self._came(self._decode(message))
+
+    def _decode(self, message: str | bytes) -> Any:
+        try:
+            return self._source.decode(message)
+        except Exception as error:
+            raise ValueError(
+                f"{NAME}: {self._source.url} sent {shorten(message)}, "
+                f"which cannot be decoded: {error}"
+            ) from error
+
+    async def _take_what_is_requested(self, connection: ClientConnection) -> None:
+        requesting = create_task(self._pass_requests_on(connection))
+        try:
+            async for message in connection:
+                kind, content = read_frame(message, ("next", "complete", "error"))
+                if kind == "next":
+                    self._require_demand()
+                    self._credit.give(self._came(content))
+                elif kind == "complete":
+                    return
+                else:
+                    raise RemoteError(str(content))
+            raise Lost("the server went away")
+        except FrameError as error:
+            raise ValueError(f"{NAME}: {self._source.url}: {error}") from None
+        except CancelledError:
+            with suppress(ConnectionClosed):
+                await connection.send(CANCEL)
+            raise
+        finally:
+            requesting.cancel()
+            await gather(requesting, return_exceptions=True)
+
+    def _require_demand(self) -> None:
+        if self._credit.given >= self._credit.requested:
+            raise FrameError(cite("1.1", f"{PROTOCOL}: the server sent more than was requested"))
+
+    async def _pass_requests_on(self, connection: ClientConnection) -> None:
+        passed_on = self._credit.given  # what was requested before, and did not come, is still due
+        while True:
+            requested = await self._credit.requested_beyond(passed_on)
+            await connection.send(request_frame(requested - passed_on))
+            passed_on = requested
+
+    def _came(self, element: Any) -> Any:
+        if element is None:
+            raise ValueError(f"{NAME}: {self._source.url} sent null, which is not an element")
+        if self._source.position_of is not None:
+            self._position = self._source.position_of(element)
+        self._reconnecting.progressed()
+        return element
+
+
+def url_behind(url: str, position: object) -> str:
+    """``url``, with a position that the server is to go on behind."""
+    if position is None:
+        return url
+    try:
+        text = json.dumps(position, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{NAME}: a position is JSON, not {shorten(position)}: {error}") from None
+    parts = urlsplit(url)
+    query = f"{parts.query}&" if parts.query else ""
+    return urlunsplit(parts._replace(query=f"{query}after={quote(text, safe='')}"))
+
+
+def set_options(connection: ClientConnection, options: Iterable[tuple[int, int, int]]) -> None:
+    """Tell the system how to treat a connection."""
+    plug = connection.transport.get_extra_info("socket")
+    for option in options:
+        plug.setsockopt(*option)

@@ -1,0 +1,245 @@
+"""Every connector before the conformance kit.
+
+What waits for a network is judged in real time, over a connection to this machine.
+"""
+
+from __future__ import annotations
+
+import sys
+from asyncio import Task, create_task
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from penstock import UNBOUNDED, Flow, Retry
+from penstock.connectors import (
+    Server,
+    from_server_sent_events,
+    from_websocket,
+    read_csv,
+    read_json_lines,
+    read_parquet,
+    read_standard_input,
+    replay,
+    serve_server_sent_events,
+    serve_websocket,
+    tail_json_lines,
+    write_csv,
+    write_json_lines,
+    write_standard_output,
+)
+from penstock.connectors.outflow import Outflow
+from penstock.connectors.own_loop import OwnLoop
+from penstock.tck import verify_publisher, verify_subscriber
+from tests.connectors.numbers import numbers_behind
+
+pytestmark = pytest.mark.timeout(300)
+
+PROMISES: Final[dict[str, Any]] = {
+    "concurrent_requests": True,
+    "explains_illegal_requests": True,
+    "max_elements": 10_000,
+    "reports_to_hook": True,
+    "strict_types": True,
+}
+OVER_THE_NETWORK: Final = {**PROMISES, "answers_within": 0.5, "repeatable": True}
+ONCE: Final = Retry(times=0)
+
+# The kit leaves streams as they are, and so the files that their subscribers write.
+LEAVES_FILES_OPEN: Final = pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+
+
+class Files:
+    """Files of n elements, made once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def lines(self, n: int, first: str = "") -> Path:
+        file = self._folder / f"{n}{first}"
+        if not file.exists():
+            file.write_text(first + "".join(f"{number}\n" for number in range(n)))
+        return file
+
+    def columns(self, n: int) -> Path:
+        file = self._folder / f"{n}.parquet"
+        if not file.exists():
+            parquet.write_table(pyarrow.table({"number": [*range(n)]}), file, row_group_size=100)
+        return file
+
+    def broken_lines(self) -> Path:
+        file = self._folder / "broken"
+        file.write_text("1\n{\n")
+        return file
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path)
+
+
+@pytest.fixture
+def websocket() -> Iterator[Server]:
+    with serve_websocket(numbers_behind) as server:
+        yield server
+
+
+@pytest.fixture
+def events() -> Iterator[Server]:
+    with serve_server_sent_events(numbers_behind) as server:
+        yield server
+
+
+def test_a_websocket_keeps_all_rules(websocket: Server) -> None:
+    verify_publisher(
+        lambda n: from_websocket(f"{websocket.address}?up_to={n}"),
+        failed=lambda: from_websocket("ws://127.0.0.1:9", reconnect=ONCE),
+        **OVER_THE_NETWORK,
+    ).raise_if_failed()
+
+
+@pytest.mark.full
+def test_server_sent_events_keep_all_rules(events: Server) -> None:
+    verify_publisher(
+        lambda n: from_server_sent_events(f"{events.address}/?up_to={n}"),
+        failed=lambda: from_server_sent_events("http://127.0.0.1:9", reconnect=ONCE),
+        **OVER_THE_NETWORK,
+    ).raise_if_failed()
+
+
+@pytest.mark.full
+def test_a_file_of_json_lines_keeps_all_rules(files: Files) -> None:
+    verify_publisher(
+        lambda n: read_json_lines(files.lines(n)),
+        failed=lambda: read_json_lines(files.broken_lines()),
+        repeatable=True,
+        **PROMISES,
+    ).raise_if_failed()
+
+
+@pytest.mark.full
+def test_a_csv_file_keeps_all_rules(files: Files) -> None:
+    verify_publisher(
+        lambda n: read_csv(files.lines(n, "number\n")), repeatable=True, **PROMISES
+    ).raise_if_failed()
+
+
+@pytest.mark.full
+def test_a_parquet_file_keeps_all_rules(files: Files) -> None:
+    verify_publisher(
+        lambda n: read_parquet(files.columns(n)), repeatable=True, **PROMISES
+    ).raise_if_failed()
+
+
+@pytest.mark.full
+def test_a_growing_file_keeps_all_rules(files: Files) -> None:
+    verify_publisher(
+        lambda n: tail_json_lines(files.lines(n)), completes=False, **PROMISES
+    ).raise_if_failed()
+
+
+@pytest.mark.full
+def test_a_replay_keeps_all_rules() -> None:
+    verify_publisher(
+        lambda n: replay(Flow.range(n), 1_000, float), repeatable=True, **PROMISES
+    ).raise_if_failed()
+
+
+@pytest.mark.full
+def test_standard_input_keeps_all_rules(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Any] = []
+
+    def typed(n: int) -> Flow[int]:
+        opened.append(files.lines(n).open())
+        monkeypatch.setattr(sys, "stdin", opened[-1])
+        return read_standard_input()
+
+    try:
+        verify_publisher(typed, **PROMISES).raise_if_failed()
+    finally:
+        for each in opened:
+            each.close()
+
+
+@LEAVES_FILES_OPEN
+def test_a_writer_keeps_all_rules(tmp_path: Path) -> None:
+    verify_subscriber(lambda: write_json_lines(tmp_path / "file")).raise_if_failed()
+
+
+@LEAVES_FILES_OPEN
+@pytest.mark.full
+def test_a_writer_of_rows_keeps_all_rules(tmp_path: Path) -> None:
+    verify_subscriber(
+        lambda: write_csv(tmp_path / "file", ["number"]), element=lambda n: (n,)
+    ).raise_if_failed()
+
+
+@pytest.mark.full
+def test_a_writer_to_standard_output_keeps_all_rules() -> None:
+    verify_subscriber(write_standard_output).raise_if_failed()
+
+
+class Sending:
+    """What a connection of a server does with its subscriber."""
+
+    def __init__(self, outflow: Outflow) -> None:
+        self._outflow = outflow
+        self.sent: list[Any] = []
+        self.completed = False
+        self.error: Exception | None = None
+
+    async def send(self) -> None:
+        try:
+            async for element in self._outflow:
+                self.sent.append(element)
+            self.completed = True
+        except Exception as error:
+            self.error = error
+
+
+class Connections:
+    """Subscribers with connections that take all."""
+
+    def __init__(self) -> None:
+        self._loop = OwnLoop("connections")
+        self._sending: dict[int, tuple[Outflow, Sending]] = {}
+        self._tasks: list[Task[None]] = []
+
+    def open(self) -> Outflow:
+        """The subscriber of a new one."""
+        return self._loop.run(self._opened())
+
+    def of(self, outflow: Any) -> Sending:
+        """What it has sent."""
+        return self._sending[id(outflow)][1]
+
+    def close(self) -> None:
+        self._loop.close()
+
+    async def _opened(self) -> Outflow:
+        outflow = Outflow(capacity=4)
+        sending = Sending(outflow)
+        self._sending[id(outflow)] = outflow, sending
+        outflow.request(UNBOUNDED)
+        self._tasks.append(create_task(sending.send()))
+        return outflow
+
+
+def test_the_subscriber_of_a_connection_keeps_all_rules() -> None:
+    connections = Connections()
+    try:
+        verify_subscriber(
+            connections.open,
+            received=lambda outflow: connections.of(outflow).sent,
+            in_sequence=True,
+            completed=lambda outflow: connections.of(outflow).completed,
+            failed=lambda outflow: connections.of(outflow).error,
+        ).raise_if_failed()
+    finally:
+        connections.close()

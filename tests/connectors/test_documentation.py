@@ -1,0 +1,86 @@
+"""Every connector says the same things of itself, and its example is right."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import re
+from typing import Final
+
+import pytest
+
+import penstock
+import penstock.testing
+from penstock import connectors
+
+SOURCES: Final = (
+    "from_server_sent_events", "from_websocket", "read_csv", "read_json_lines", "read_parquet",
+    "read_standard_input", "replay", "tail_json_lines",
+)  # fmt: skip
+SINKS: Final = (
+    "serve_server_sent_events", "serve_websocket", "write_csv", "write_json_lines",
+    "write_standard_output",
+)  # fmt: skip
+HEADINGS: Final = ("Demand", "Errors", "Example")
+OF_SOURCES: Final = (
+    "Emits when", "Backpressures when", "Completes when", "Cancels when", "Replay",
+)  # fmt: skip
+
+
+def documentation(name: str) -> str:
+    return inspect.getdoc(getattr(connectors, name)) or ""
+
+
+def missing(name: str, headings: tuple[str, ...]) -> list[str]:
+    text = documentation(name)
+    return [each for each in headings if not re.search(f"^{each}:", text, re.MULTILINE)]
+
+
+def test_every_connector_is_a_source_or_a_sink() -> None:
+    functions = {
+        name for name in connectors.__all__ if inspect.isfunction(getattr(connectors, name))
+    }
+    assert functions == {*SOURCES, *SINKS}
+
+
+@pytest.mark.parametrize("name", SOURCES + SINKS)
+def test_a_connector_says_what_it_does_under_fixed_headings(name: str) -> None:
+    assert missing(name, HEADINGS) == []
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_says_how_it_goes_on_and_how_it_ends(name: str) -> None:
+    assert missing(name, OF_SOURCES) == []
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_source_says_how_exact_its_demand_is_and_what_it_can_replay(name: str) -> None:
+    text = documentation(name)
+    assert re.search("^Demand: (exact|window|none)", text, re.MULTILINE)
+    assert re.search("^Replay: (from_start|position|none|that of)", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", SOURCES + SINKS)
+def test_the_example_of_a_connector_is_right(name: str) -> None:
+    names = {**vars(penstock), **vars(penstock.testing)}
+    tests = doctest.DocTestFinder(recurse=False).find(getattr(connectors, name), name, globs=names)
+    runner = doctest.DocTestRunner()
+    assert sum(len(test.examples) for test in tests) > 0
+    for test in tests:
+        runner.run(test)
+    assert runner.summarize(verbose=False).failed == 0
+
+
+def test_a_package_that_is_missing_is_named_with_what_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import sys
+
+    monkeypatch.delitem(sys.modules, "penstock.connectors.websocket_source", raising=False)
+    monkeypatch.delitem(sys.modules, "penstock.connectors.parquet", raising=False)
+    monkeypatch.setitem(sys.modules, "websockets.asyncio.client", None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ModuleNotFoundError, match="from_websocket needs websockets.*connectors"):
+        _ = connectors.from_websocket
+    with pytest.raises(ModuleNotFoundError, match="read_parquet needs pyarrow.*parquet"):
+        _ = connectors.read_parquet
