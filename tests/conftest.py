@@ -1,4 +1,4 @@
-"""Settings of the whole suite: the long tests, those that need Java, how Hypothesis searches."""
+"""Settings of the whole suite: the long tests, those that need Java or a browser, Hypothesis."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def prepare_peers() -> None:
     prepare_peers()
 
 
+def prepare_browser() -> None:
+    """Imported where it is needed, as well."""
+    from tests.browser.chromium import prepare_browser
+
+    prepare_browser()
+
+
 class Need(NamedTuple):
     """What some tests need from the machine."""
 
@@ -37,6 +44,7 @@ class Need(NamedTuple):
 NEEDS: Final = (
     Need("outside_judge", lambda: prepare_judge(fresh=True), "THE OUTSIDE JUDGE DID NOT SIT"),
     Need("java_peers", prepare_peers, "THE BRIDGE TO THE JVM WAS NOT CROSSED"),
+    Need("browser", prepare_browser, "NO BROWSER HAS SEEN THE DASHBOARD"),
 )
 
 
@@ -81,7 +89,7 @@ def why_not(need: Need) -> str:
     """Why there is not what is needed, if there is not."""
     try:
         need.prepare()
-    except (JavaUnavailable, ImportError) as reason:
+    except (JavaUnavailable, LookupError, ImportError) as reason:
         return str(reason)
     return ""
 

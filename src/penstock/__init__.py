@@ -1,18 +1,22 @@
 """Reactive Streams for Python.
 
-``java``       the Java of this machine, for those who need one
-``api``        the standard on one page
-``rules``      its 43 rules as data; they feed error messages, the kit, the docs, ``penstock spec``
-``runtime``    executors, clocks and the hook for errors with nowhere to go
-``demand``     demand counter, drain loop, bounded buffers: the only place with locks
-``reference``  the standard's own examples, conformant and small
-``guard``      reports every rule that a foreign party breaks
-``flow``       ``Flow``, the fluent publisher with operators
-``bridges``    other runtimes: streams to and from the JVM
-``spark``      Apache Spark as a stage, with demand all the way
-``testing``    for users' own tests
-``tck``        the conformance kit
-``cli``        the command line
+``java``        the Java of this machine, for those who need one
+``api``         the standard on one page
+``rules``       its 43 rules as data; they feed error messages, the kit, the docs, ``penstock spec``
+``runtime``     executors, clocks and the hook for errors with nowhere to go
+``demand``      demand counter, drain loop, bounded buffers: the only place with locks
+``reference``   the standard's own examples, conformant and small
+``guard``       reports every rule that a foreign party breaks
+``flow``        ``Flow``, the fluent publisher with operators
+``bridges``     other runtimes: streams to and from the JVM
+``spark``       Apache Spark as a stage, with demand all the way
+``connectors``  other systems: websockets, server-sent events, files, standard streams
+``observe``     what a running pipeline does: readings, the live page, metrics
+``pipeline``    sources, a way between and sinks as one thing, which is run, watched and drained
+``demo``        the blizzard, a pipeline to look at
+``testing``     for users' own tests
+``tck``         the conformance kit
+``cli``         the command line
 
 Each imports only what stands above it in this list, and ``cli`` sees all. ``testing`` and ``tck``
 judge strangers as well as us, so they know nothing of ``reference``.

@@ -10,6 +10,11 @@ import click
 __all__ = ["COMMANDS", "application"]
 
 COMMANDS: Final = {
+    "run": "Run a pipeline until its sources are done.",
+    "check": "Check a pipeline without moving data.",
+    "init": "Write a small working pipeline with its test.",
+    "demo": "Watch a blizzard go through Spark.",
+    "doctor": "Say what is missing on this machine.",
     "spec": "Explain the 43 rules of Reactive Streams.",
     "tck": "Verify a publisher, a subscriber or a processor against the 43 rules.",
 }

@@ -14,10 +14,11 @@ from penstock.rules.lookup import unknown
 __all__ = ["load"]
 
 
-def load(reference: str) -> Any:
+def load(reference: str, wanted: type | None = None) -> Any:
     """The object that ``module:name`` refers to; a ``ValueError`` says what is wrong.
 
-    Modules of the current directory are found as well.
+    Modules of the current directory are found as well. Who looks in vain is told the names of what
+    is ``wanted``, or else of all that the module has made.
     """
     module_name, _, path = reference.partition(":")
     if not (module_name and path):
@@ -27,7 +28,7 @@ def load(reference: str) -> Any:
     found: Any = _import(module_name)
     for name in path.split("."):
         if not hasattr(found, name):
-            raise _no_such_name(module_name, name, found)
+            raise _no_such_name(module_name, name, found, wanted)
         found = getattr(found, name)
     return found
 
@@ -45,7 +46,7 @@ def _import(name: str) -> ModuleType:
         raise ValueError(f"{name} needs {missing.name!r}, which is not installed") from None
     except (Exception, SystemExit) as error:
         what = f"{type(error).__name__}: {error}"
-        raise ValueError(f"importing {name} raised {what}{_place(error)}") from None
+        raise ValueError(f"importing {name} raised {what}{_place(error)}") from error
 
 
 def _place(error: BaseException) -> str:
@@ -55,11 +56,16 @@ def _place(error: BaseException) -> str:
     return "" if is_importing else f", at {Path(frame.filename).name}:{frame.lineno}"
 
 
-def _no_such_name(module: str, name: str, owner: object) -> ValueError:
-    made_there = [
+def _no_such_name(module: str, name: str, owner: object, wanted: type | None) -> ValueError:
+    def fits(thing: object) -> bool:
+        if wanted is not None:
+            return isinstance(thing, wanted)
+        return getattr(thing, "__module__", None) == module
+
+    names = [
         public
-        for public, thing in vars(owner).items()
-        if not public.startswith("_") and getattr(thing, "__module__", None) == module
+        for public, thing in getattr(owner, "__dict__", {}).items()
+        if not public.startswith("_") and fits(thing)
     ]
-    allowed = f"these in {module}: {', '.join(made_there) or 'none'}"
-    return unknown("name", name, allowed=allowed, names=made_there)
+    allowed = f"these in {module}: {', '.join(names) or 'none'}"
+    return unknown("name", name, allowed=allowed, names=names)

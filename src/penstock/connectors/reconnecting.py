@@ -7,7 +7,7 @@ from asyncio import sleep
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
-from penstock.connectors.trouble import Trouble
+from penstock.connectors.listening import SourceListener
 from penstock.demand import shorten
 from penstock.flow import Retry
 from penstock.flow.arguments import require_callable
@@ -40,13 +40,13 @@ class Reconnecting:
         address: str,
         policy: Retry,
         tell: Tell | None,
-        trouble: Trouble | None = None,
+        listener: SourceListener | None = None,
     ) -> None:
         self._name = name
         self._address = address
         self._policy = policy
         self._tell = tell
-        self._trouble = trouble
+        self._listener = listener
         self._delays: Iterator[float] = policy.delays()
         self._failures = 0
         self.retry_after: float | None = None
@@ -89,8 +89,8 @@ class Reconnecting:
         logger.log(level, "%s: %s", self._name, text)
         if self._tell is not None:
             self._tell(text)
-        if self._trouble is not None:
-            self._trouble(text if level > logging.INFO else "")
+        if self._listener is not None:
+            self._listener.has_trouble(text if level > logging.INFO else "")
 
 
 def require_reconnect(connector: str, policy: Retry) -> Retry:

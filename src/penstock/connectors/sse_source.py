@@ -12,6 +12,7 @@ from httpx import AsyncClient, AsyncHTTPTransport, Response, Timeout, TransportE
 from httpx_sse import EventSource, ServerSentEvent, SSEError, aconnect_sse
 
 from penstock.connectors.arguments import require_url
+from penstock.connectors.listening import announced
 from penstock.connectors.own_loop import where_a_loop_is
 from penstock.connectors.positions import behind_positions
 from penstock.connectors.reconnecting import (
@@ -25,7 +26,6 @@ from penstock.connectors.reconnecting import (
 from penstock.connectors.remote_error import RemoteError
 from penstock.connectors.socket_options import SMALL_WINDOW, WATCHED
 from penstock.connectors.sse_events import COMPLETE, FAILURE, Event
-from penstock.connectors.trouble import listener
 from penstock.demand import shorten
 from penstock.flow import Flow, Retry
 from penstock.flow.arguments import require_callable
@@ -114,7 +114,7 @@ class Source:
         self.decode = decode
         self.reconnect = reconnect
         self.tell = tell
-        self.trouble = listener()
+        self.listener = announced(url)
 
 
 class FromServerSentEvents(Origin):
@@ -143,7 +143,7 @@ class Listener:
         self._last_id = after
         self._feed = feed
         self._reconnecting = Reconnecting(
-            NAME, source.url, source.reconnect, source.tell, source.trouble
+            NAME, source.url, source.reconnect, source.tell, source.listener
         )
 
     async def listen(self) -> None:

@@ -24,6 +24,7 @@ from websockets.frames import Close, CloseCode
 from penstock.connectors.arguments import require_url
 from penstock.connectors.credit import Credit, fed_with_credit
 from penstock.connectors.frames import CANCEL, PROTOCOL, FrameError, read_frame, request_frame
+from penstock.connectors.listening import announced
 from penstock.connectors.own_loop import where_a_loop_is
 from penstock.connectors.positions import behind_positions
 from penstock.connectors.reconnecting import (
@@ -36,7 +37,6 @@ from penstock.connectors.reconnecting import (
 )
 from penstock.connectors.remote_error import RemoteError
 from penstock.connectors.socket_options import SMALL_WINDOW, WATCHED
-from penstock.connectors.trouble import listener
 from penstock.demand import shorten
 from penstock.flow import Flow, Retry
 from penstock.flow.arguments import require_callable, require_size
@@ -132,7 +132,7 @@ class Source:
         self.max_bytes = max_bytes
         self.reconnect = reconnect
         self.tell = tell
-        self.trouble = listener()
+        self.listener = announced(url)
 
     def behind(self, position: object) -> Flow[Any]:
         """The elements behind ``position``."""
@@ -168,7 +168,7 @@ class Listener:
         self._position = after
         self._credit = credit
         self._reconnecting = Reconnecting(
-            NAME, source.url, source.reconnect, source.tell, source.trouble
+            NAME, source.url, source.reconnect, source.tell, source.listener
         )
 
     async def listen(self) -> None:

@@ -171,7 +171,11 @@ def test_the_publisher_over_an_iterable_closes_its_source_as_it_claims() -> None
 
 
 @pytest.mark.parametrize(
-    "new_executor", [CallingThread, lambda: ThreadPool(2)], ids=["caller", "pool"]
+    "new_executor",
+    [
+        pytest.param(CallingThread, id="caller", marks=pytest.mark.full),
+        pytest.param(lambda: ThreadPool(2), id="pool"),
+    ],
 )
 def test_the_publisher_on_an_executor_passes_on_one_of_its_own(
     new_executor: Callable[[], Executor],
@@ -196,7 +200,13 @@ def verify_on(new_executor: Callable[[], Executor]) -> Report:
     )
 
 
-@pytest.mark.parametrize("new_executor", [lambda: None, ThreadPool], ids=["caller", "pool"])
+ON_THE_CALLER_OR_A_POOL = [
+    pytest.param(lambda: None, id="caller", marks=pytest.mark.full),
+    pytest.param(ThreadPool, id="pool"),
+]
+
+
+@pytest.mark.parametrize("new_executor", ON_THE_CALLER_OR_A_POOL)
 def test_the_identity_processor_passes_as_a_publisher(
     new_executor: Callable[[], Executor | None],
 ) -> None:
@@ -213,7 +223,7 @@ def test_the_identity_processor_passes_as_a_publisher(
     passes(report)
 
 
-@pytest.mark.parametrize("new_executor", [lambda: None, ThreadPool], ids=["caller", "pool"])
+@pytest.mark.parametrize("new_executor", ON_THE_CALLER_OR_A_POOL)
 @pytest.mark.parametrize(
     "claims",
     [

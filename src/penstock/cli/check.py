@@ -1,0 +1,136 @@
+"""``penstock check``: looks at all that a run would need, without moving data."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+import click
+
+from penstock.cli.failures import explained, in_words, show_traceback
+from penstock.cli.findings import Finding, has_problem, lines
+from penstock.cli.loading import load_pipeline, load_settings
+from penstock.cli.options import RunOptions, place_options
+from penstock.pipeline import AssemblyError, Pipeline, PipelineRun
+
+__all__ = ["command"]
+
+T = TypeVar("T")
+PATIENCE: Final = 3.0
+"""The seconds that the other end has to answer."""
+PORTS: Final = {"ws": 80, "http": 80, "wss": 443, "https": 443}
+
+
+@click.command(name="check")
+@place_options
+@click.option("--no-spark", is_flag=True, help="Do not start Spark to judge the transformations.")
+def command(
+    reference: str,
+    config: Path | None,
+    assignments: tuple[str, ...],
+    debug: bool,
+    no_spark: bool,
+    **given: Any,
+) -> None:
+    """Check a pipeline without moving data.
+
+    Its sources and sinks are made and not used. Spark is started to judge what happens on it, with
+    no rows.
+
+    The exit code is 0 if a run could start, 1 if there is a problem, and 2 if the pipeline or its
+    settings cannot be read.
+    """
+    with explained(debug):
+        pipeline = load_pipeline(reference)
+        options, settings = load_settings(pipeline, config, assignments, RunOptions())
+        options = options.with_given(given)
+    check = Check(pipeline, settings, options, debug, no_spark)
+    findings = list(check.findings())
+    click.echo(lines(findings))
+    sys.exit(1 if has_problem(findings) else 0)
+
+
+@dataclass(frozen=True)
+class Check:
+    """All questions, in the sequence in which a run would come to them."""
+
+    pipeline: Pipeline
+    settings: Any
+    options: RunOptions
+    debug: bool
+    no_spark: bool
+
+    def findings(self) -> Iterator[Finding]:
+        """What is found, thing by thing; behind a problem only what does not depend on it."""
+        yield Finding("pipeline", "ok", repr(self.pipeline))
+        yield Finding("settings", "ok", self._settings_in_words())
+        run, finding = self._found("assembly", "its sources and sinks can be made", self._run)
+        yield finding
+        if run is not None:
+            yield from self._sources(run)
+            yield from self._on_the_way(run)
+
+    def _sources(self, run: PipelineRun) -> Iterator[Finding]:
+        """Whether there is somebody where the sources will connect to."""
+        for name, source in run.sources.items():
+            for url in source.urls:
+                yield self._found(name, "", partial(require_listener, url))[1]
+
+    def _run(self) -> PipelineRun:
+        return PipelineRun(self.pipeline, self.settings, self.options.place)
+
+    def _settings_in_words(self) -> str:
+        names = ", ".join(field.name for field in fields(self.pipeline.settings))
+        return names or "there are none"
+
+    def _on_the_way(self, run: PipelineRun) -> Iterator[Finding]:
+        through = getattr(run.way, "through", None)
+        if through is None:
+            yield Finding("spark", "ok", "it runs without Spark")
+            return
+        from penstock.cli.spark_check import SparkCheck
+
+        spark = SparkCheck(through)
+        yield Finding("schema", "ok", spark.schemas)
+        for subject, text, question in spark.questions(with_session=not self.no_spark):
+            yield self._found(subject, text, question)[1]
+
+    def _found(
+        self, subject: str, text: str, question: Callable[[], T]
+    ) -> tuple[T | None, Finding]:
+        """The answer to a question, and what it comes to; an answer that is a text stands there."""
+        try:
+            answer = question()
+        except Exception as error:
+            show_traceback(error, self.debug)
+            words = in_words(error) if isinstance(error, AssemblyError) else one_line(error)
+            return None, Finding(subject, "problem", words)
+        return answer, Finding(subject, "ok", answer if isinstance(answer, str) else text)
+
+
+class NobodyThere(OSError):
+    """The other end of a source is not there."""
+
+
+def require_listener(url: str) -> str:
+    """Find somebody who listens there, and say so."""
+    parts = urlsplit(url)
+    port = parts.port or PORTS[parts.scheme]
+    try:
+        socket.create_connection((parts.hostname or "", port), timeout=PATIENCE).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise NobodyThere(f"nobody answers at {url}: {reason}; a run would wait for it") from None
+    return f"somebody listens at {url}"
+
+
+def one_line(error: Exception) -> str:
+    """The error without its name where it is a sentence of ours, which says what to do."""
+    ours = type(error).__module__.startswith("penstock.")
+    return str(error) if ours else in_words(error)

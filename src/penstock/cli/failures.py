@@ -1,0 +1,56 @@
+"""Errors on the command line: one clear line; the traceback for those who ask for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import click
+
+from penstock.observe.dashboard import DashboardUnavailable
+from penstock.pipeline import AssemblyError, SettingsError
+
+__all__ = ["BadInput", "explained", "in_words", "show_traceback"]
+
+SENTENCES: Final = (AssemblyError, SettingsError, DashboardUnavailable)
+"""Errors whose text is meant for the user as it is."""
+
+
+class BadInput(click.ClickException):
+    """One sentence on stderr, without the usage of the command."""
+
+    exit_code = 2
+
+
+@contextmanager
+def explained(debug: bool) -> Iterator[None]:
+    """Turn what the user can mend into one line."""
+    try:
+        yield
+    except BadInput as bad:
+        show_traceback(bad.__cause__, debug)
+        raise
+    except (*SENTENCES, ValueError, TypeError, OSError) as error:
+        show_traceback(error, debug)
+        raise BadInput(in_words(error)) from None
+
+
+def show_traceback(error: BaseException | None, debug: bool) -> None:
+    """For those who asked for it."""
+    if debug and error is not None:
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+
+
+def in_words(error: BaseException) -> str:
+    """An error and its notes, in one paragraph."""
+    text = str(error) if isinstance(error, SENTENCES) else named(error)
+    return "\n  ".join([text, *getattr(error, "__notes__", ())])
+
+
+def named(error: BaseException) -> str:
+    """The message with the name of its class, which often says half of it."""
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,72 @@
+"""What ``run`` and ``check`` take from the command line and from a file, in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from penstock.pipeline import Place
+
+__all__ = ["RunOptions", "place_options"]
+
+T = TypeVar("T")
+MOST_PORTS: Final = 65535
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What ``[run]`` in the settings file may say, and the options of the same names."""
+
+    checkpoint: str | None = None
+    master: str | None = None
+    remote: str | None = None
+    dashboard: bool = False
+    port: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port <= MOST_PORTS:
+            raise ValueError(f"port is from 0 to {MOST_PORTS}, not {self.port}")
+
+    def with_given(self, given: Mapping[str, Any]) -> RunOptions:
+        """The command line wins over the file."""
+        return replace(self, **{key: value for key, value in given.items() if value is not None})
+
+    @property
+    def place(self) -> Place:
+        """Where the pipeline runs."""
+        return Place(
+            checkpoint=self.checkpoint,
+            master=self.master,
+            remote=self.remote,
+            spark_page=self.dashboard,
+        )
+
+
+def place_options(command: Callable[..., T]) -> Callable[..., T]:
+    """The pipeline, its settings, and where it runs."""
+    for add in reversed(DECORATORS):
+        command = add(command)
+    return command
+
+
+DECORATORS: Final[tuple[Callable[[Callable[..., Any]], Callable[..., Any]], ...]] = (
+    click.argument("reference", metavar="MODULE:PIPELINE"),
+    click.option(
+        "--config", type=click.Path(path_type=Path), help="A TOML file: [run], [settings]."
+    ),
+    click.option(
+        "--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Set one setting."
+    ),
+    click.option("--checkpoint", metavar="PLACE", help="Where it goes on from when run again."),
+    click.option(
+        "--master", metavar="URL", help="The Spark cluster; without it Spark runs in here."
+    ),
+    click.option(
+        "--remote", metavar="URL", help="A Spark Connect server, such as sc://host:15002."
+    ),
+    click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+)

@@ -1,0 +1,124 @@
+"""What a terminal shows of a pipeline while it runs: the same figures as the page."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from penstock.api import UNBOUNDED
+from penstock.cli.failures import in_words
+from penstock.observe import EdgeView, View
+
+__all__ = ["Progress"]
+
+PLAIN_EVERY: Final = 2.0
+"""The seconds between two lines where there is no terminal."""
+
+
+class Progress:
+    """A table that changes in place on a terminal; elsewhere a line now and then."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        self._live: Live | None = None
+        self._said = 0.0
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._console.print(text, soft_wrap=True)
+
+    def show(self, view: View) -> None:
+        """The pipeline as it is now."""
+        if self._console.is_terminal:
+            if self._live is None:
+                self._live = Live(console=self._console, auto_refresh=False)
+                self._live.start()
+            self._live.update(picture(view), refresh=True)
+        elif time.monotonic() - self._said >= PLAIN_EVERY:
+            self._said = time.monotonic()
+            self.say(line(view))
+
+    def end(self, view: View) -> None:
+        """The last picture, and the summary."""
+        if self._live is not None:
+            self._live.update(picture(view), refresh=True)
+            self._live.stop()
+            self._live = None
+        self.say(summary(view))
+
+    def failed(self, error: Exception, debug: bool) -> None:
+        """Why it ended."""
+        if debug:
+            import traceback
+
+            self.say("".join(traceback.format_exception(error)).rstrip())
+        else:
+            self.say(f"failed: {in_words(error)}")
+
+
+def picture(view: View) -> Any:
+    """Stages and edges as a table, with the sentence below."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("stage", "passed", "per second", "asked for", "in flight", ""):
+        table.add_column(column, justify="right" if column not in ("stage", "") else "left")
+    edges = {each.edge.taker: each for each in view.edges}
+    for each in view.stages:
+        stage, edge = each.stage, edges.get(each.stage.name)
+        style = "bold red" if each.slowest and stage.kind != "source" else "bold"
+        table.add_row(
+            Text(stage.name, style=style),
+            f"{stage.passed:,}",
+            f"{each.rate:,.0f}",
+            asked(edge),
+            "" if edge is None else f"{edge.edge.in_flight:,}",
+            Text(stage.trouble or stage.detail, style="red" if stage.trouble else "dim"),
+        )
+    return Group(Text(headline(view), style="bold"), table, Text(view.sentence, style="italic"))
+
+
+def headline(view: View) -> str:
+    """The name, the state and the time."""
+    minutes, seconds = divmod(int(view.seconds), 60)
+    parts = [view.pipeline, view.state.upper(), f"{minutes:02}:{seconds:02}"]
+    if view.batch is not None:
+        parts.append(f"batch {view.batch.number} ({view.batch.seconds:.1f} s)")
+    if view.point.lag is not None:
+        parts.append(f"lag {view.point.lag:.1f} s")
+    if view.ledger.restarts:
+        parts.append(f"restarted {view.ledger.restarts}x")
+    return "   ".join(parts)
+
+
+def asked(edge: EdgeView | None) -> str:
+    """The demand at an edge."""
+    if edge is None:
+        return ""
+    if edge.edge.requested >= UNBOUNDED:
+        return "all"
+    return f"{max(edge.edge.requested - edge.edge.delivered, 0):,}"
+
+
+def line(view: View) -> str:
+    """The same in one line."""
+    stages = ", ".join(
+        f"{each.stage.name} {each.stage.passed:,} ({each.rate:,.0f}/s)" for each in view.stages
+    )
+    return f"{headline(view)}   {stages}   {view.sentence}"
+
+
+def summary(view: View) -> str:
+    """What came of it."""
+    ledger = view.ledger
+    parts = [f"taken {ledger.taken:,}", f"delivered {ledger.delivered:,}"]
+    for name, number in (("replayed", ledger.replayed), ("dead letters", view.dead_letters)):
+        if number:
+            parts.append(f"{name} {number:,}")
+    for name, known in (("lost", ledger.lost), ("duplicated", ledger.duplicated)):
+        if known is not None:
+            parts.append(f"{name} {known:,}")
+    return f"{view.pipeline} {view.state} after {view.seconds:.1f} s: {', '.join(parts)}"

@@ -1,0 +1,154 @@
+"""What a pipeline needs on its way through Spark: its functions, its checkpoint, its query."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from penstock.cli.places import try_out
+from penstock.spark.checkpoint import Checkpoint, Extent
+from penstock.spark.failures import explained
+from penstock.spark.journal import Journal, JournalReader, JournalUnusable
+from penstock.spark.pipeline import Input, Pipeline
+from penstock.spark.session import require_startable, spark_session
+from penstock.spark.shipping import require_sendable
+from penstock.spark.source import FORMAT, JournalSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["SparkCheck"]
+
+Question = Callable[[], object]
+PATIENCE: Final = 60
+"""The seconds that Spark gets to find that there are no rows."""
+
+
+class Rows(NamedTuple):
+    """The rows of a journal at one moment."""
+
+    start: int
+    end: int
+    identity: str
+
+
+class SparkCheck:
+    """Looks at a way through Spark."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    @property
+    def schemas(self) -> str:
+        """What goes onto Spark."""
+        return "; ".join(self._inputs)
+
+    @property
+    def _inputs(self) -> list[str]:
+        return [each.schema.ddl for each in self._pipeline.inputs]
+
+    def questions(self, *, with_session: bool) -> Iterator[tuple[str, str, Question]]:
+        """Each with its subject, and what to say if nothing is wrong."""
+        yield "functions", "they can be sent to Spark's workers", self._functions
+        yield "checkpoint", "there is none: a crash loses what is on its way", self._checkpoint
+        if with_session:
+            yield "spark", "it can start", lambda: require_startable(self._pipeline.settings)
+            yield "query", "Spark accepts it", self._query
+
+    def _functions(self) -> None:
+        require_sendable(self._pipeline)
+
+    def _checkpoint(self) -> str | None:
+        place = self._pipeline.checkpoint
+        if place is None:
+            return None
+        checkpoint = Checkpoint(place)
+        held = checkpoint.holds(self._pipeline.name, self._inputs)
+        trial = try_out(place)
+        speed = f"a write takes {trial.seconds * 1_000:.1f} ms"
+        if not held:
+            return f"{checkpoint.place} is new; {speed}"
+        extents = [rows_of(checkpoint.for_journal(n)) for n in range(len(self._inputs))]
+        checkpoint.require_whole(extents)
+        done = checkpoint.progress(extents).batch + 1
+        return f"{checkpoint.place} is of this pipeline, and whole; batches done: {done:,}; {speed}"
+
+    def _query(self) -> str:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        session = spark_session(self._pipeline.settings)
+        try:
+            with tempfile.TemporaryDirectory(prefix="penstock-check-") as folder:
+                if self._pipeline.settings.remote is None:
+                    return self._run_empty(session, folder)
+                return comes_out(self._pipeline.transform(self._streams_elsewhere(session)))
+        except (Py4JError, PySparkException) as error:
+            raise explained(error) from error
+
+    def _run_empty(self, session: SparkSession, folder: str) -> str:
+        """Let Spark plan the query and run it over journals without rows."""
+        session.dataSource.register(JournalSource)
+        frame = self._pipeline.transform(
+            [
+                session.readStream.format(FORMAT)
+                .option("path", place)
+                .option("batch_rows", str(self._pipeline.batch_rows))
+                .load()
+                for place in empty_journals(self._pipeline.inputs, folder)
+            ]
+        )
+        text = comes_out(frame)
+        query = (
+            frame.writeStream.format("noop")
+            .outputMode(self._pipeline.output_mode)
+            .option("checkpointLocation", f"{folder}/spark")
+            .trigger(availableNow=True)
+            .start()
+        )
+        try:
+            query.awaitTermination(PATIENCE)
+        finally:
+            query.stop()
+        return text
+
+    def _streams_elsewhere(self, session: SparkSession) -> list[DataFrame]:
+        """Streams with the columns of the inputs, for a Spark that cannot see our files."""
+        from pyspark.sql.functions import lit
+
+        streams = []
+        for each in self._pipeline.inputs:
+            columns = [
+                lit(None).cast(field.dataType).alias(field.name) for field in each.schema.spark
+            ]
+            streams.append(session.readStream.format("rate").load().select(*columns))
+        return streams
+
+
+def rows_of(place: str) -> Extent:
+    """What a journal holds, read without opening it for a writer."""
+    reader = JournalReader(place)
+    try:
+        bounds = reader.bounds()
+    except JournalUnusable as unusable:
+        if isinstance(unusable.__cause__, FileNotFoundError):
+            return Rows(0, 0, "")  # a run has ended before it was made
+        raise
+    return Rows(bounds.start, bounds.end, reader.identity)
+
+
+def empty_journals(inputs: Sequence[Input], folder: str) -> Iterator[str]:
+    """The places of journals without rows, one for each input."""
+    for number, each in enumerate(inputs):
+        place = f"{folder}/journal-{number}"
+        Journal.open(
+            place, each.schema.arrow, max_rows=each.max_rows, max_bytes=each.max_bytes
+        ).close()
+        yield place
+
+
+def comes_out(frame: DataFrame) -> str:
+    """The columns of the rows that come back."""
+    columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
+    return f"Spark accepts it, and makes {columns}"

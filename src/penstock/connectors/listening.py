@@ -1,0 +1,44 @@
+"""Who wants to know where sources connect to, and what keeps them from their work.
+
+Whoever assembles sources, as a pipeline does, may listen to each of them; no source needs to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+__all__ = ["SourceListener", "announced", "listening"]
+
+
+class SourceListener(Protocol):
+    """Is told by a source, on any thread."""
+
+    def connects_to(self, url: str) -> object:
+        """The source was assembled, and will connect there when it runs."""
+
+    def has_trouble(self, words: str) -> object:
+        """Something keeps it from its work; an empty text says that all is well again."""
+
+
+_listener: ContextVar[SourceListener | None] = ContextVar("listener of sources", default=None)
+
+
+@contextmanager
+def listening(listener: SourceListener) -> Iterator[None]:
+    """Have ``listener`` told by all sources that are assembled meanwhile, whenever they run."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def announced(url: str) -> SourceListener | None:
+    """Say where a source connects to; whom it has to tell what keeps it from that."""
+    listener = _listener.get()
+    if listener is not None:
+        listener.connects_to(url)
+    return listener

@@ -1,0 +1,74 @@
+"""The server of the page, with an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from concurrent.futures import Future
+
+import uvicorn
+
+from penstock.observe.dashboard.gate import Gate
+from penstock.observe.dashboard.news import News
+from penstock.observe.dashboard.routes import application
+from penstock.observe.observer import Observer
+
+__all__ = ["Serving"]
+
+
+class Serving:
+    """Serves on a socket. ``started`` is done once it can be stopped; its result does that."""
+
+    def __init__(self, observer: Observer, listener: socket.socket, token: str) -> None:
+        self._observer = observer
+        self._listener = listener
+        self._token = token
+        self.started: Future[Callable[[], object]] = Future()
+
+    def run(self) -> None:
+        """Serve; returns when it was stopped."""
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            if self.started.done():
+                raise
+            self.started.set_exception(error)
+        finally:
+            self._listener.close()
+
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        news = News(self._observer)
+        app = Gate(
+            application(self._observer, news),
+            port=self._listener.getsockname()[1],
+            token=self._token,
+        )
+        server = uvicorn.Server(settings(app))
+
+        def stop() -> None:
+            # The windows first: the server waits until all responses have ended.
+            news.close()
+            server.should_exit = True
+
+        self.started.set_result(lambda: loop.call_soon_threadsafe(stop))
+        try:
+            await server.serve(sockets=[self._listener])
+        finally:
+            news.close()
+
+
+def settings(app: Gate) -> uvicorn.Config:
+    """Plain HTTP, and nothing in the log but trouble: an address holds the token."""
+    return uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,
+    )

@@ -1,0 +1,62 @@
+// What is known of the stage that was clicked.
+
+import { element, setAttributes, setHidden, setLink, setText } from "./dom.js";
+import { count, rate } from "./format.js";
+import { createLines } from "./lines.js";
+import { createMarbles } from "./marbles.js";
+import { inWords } from "./moods.js";
+
+const SIGNALS = 6;
+
+export function createDetails(root, onClose) {
+  const title = element("h2");
+  const close = element("button", "close", "Close");
+  const head = element("div", "head");
+  const facts = element("p", "facts-line");
+  const trouble = element("p", "trouble");
+  const edges = element("ul", "edges-list");
+  const spark = element("a", "", "Spark's own page");
+  const marbles = createMarbles();
+  const list = element("ul", "lines");
+  const lines = createLines(list, "Nothing has passed yet.", SIGNALS);
+  close.type = "button";
+  close.addEventListener("click", onClose);
+  head.append(title, close);
+  setAttributes(spark, { target: "_blank", rel: "noopener noreferrer" });
+  const signals = element("h3", "", "Last signals");
+  root.append(head, facts, trouble, edges, spark, signals, marbles.root, list);
+  root.addEventListener("keydown", (event) => event.key === "Escape" && onClose());
+  let shown = null;
+
+  function show(view, name) {
+    const stage = view.stages.find((each) => each.name === name);
+    setHidden(root, !stage);
+    if (shown !== name) marbles.clear();
+    shown = name;
+    if (!stage) return;
+    setText(title, stage.name);
+    const known = [stage.kind, `${count(stage.passed)} elements`, rate(stage.rate), stage.detail];
+    setText(facts, known.filter(Boolean).join(" · "));
+    setLink(spark, stage.kind === "spark" ? view.spark_page : null);
+    setText(trouble, stage.trouble);
+    setHidden(trouble, !stage.trouble);
+    showEdges(view.edges, name);
+    marbles.show(stage, view.point.at);
+    lines.show(stage.recent);
+  }
+
+  function showEdges(all, name) {
+    const texts = all
+      .filter((edge) => edge.giver === name || edge.taker === name)
+      .map((edge) => {
+        const other = edge.taker === name ? `from ${edge.giver}` : `to ${edge.taker}`;
+        return `${other}: ${inWords(edge)}`;
+      });
+    while (edges.children.length > texts.length) edges.lastChild.remove();
+    texts.forEach((text, index) => {
+      setText(edges.children[index] ?? edges.appendChild(element("li")), text);
+    });
+  }
+
+  return { show };
+}

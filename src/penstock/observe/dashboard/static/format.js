@@ -1,0 +1,37 @@
+// Numbers and times as people read them.
+
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const TENTHS = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const CLOCK = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
+
+export const count = (number) => WHOLE.format(number);
+
+export function short(number) {
+  if (number >= 10000) return COMPACT.format(number);
+  return (number >= 10 ? WHOLE : TENTHS).format(number);
+}
+
+export const rate = (perSecond) => `${short(Math.max(perSecond, 0))} /s`;
+
+export const share = (part) => `${WHOLE.format(part * 100)}%`;
+
+export function seconds(value) {
+  if (value < 1) return `${short(value * 1000)} ms`;
+  if (value < 60) return `${TENTHS.format(value)} s`;
+  return duration(value);
+}
+
+export function duration(value) {
+  const whole = Math.floor(Math.max(value, 0));
+  const parts = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  return parts.map((part) => String(part).padStart(2, "0")).join(":");
+}
+
+export const clock = (at) => CLOCK.format(new Date(at * 1000));
+
+export const demand = (edge) =>
+  edge.requested === null ? "∞" : short(Math.max(edge.requested - edge.delivered, 0));
+
+export const inFlight = (edge) =>
+  short(edge.in_flight) + (edge.capacity === null ? "" : ` of ${short(edge.capacity)}`);

@@ -1,0 +1,25 @@
+// Who waits for whom at an edge.
+
+import { demand, inFlight, rate, share } from "./format.js";
+
+// From this share of the time on a wait is worth a word, as in the sentence.
+const NOTICEABLE = 0.3;
+
+export function mood(edge) {
+  if (edge.held_up_share >= NOTICEABLE) return "held-up";
+  if (edge.idle_share >= NOTICEABLE) return "idle";
+  return "moving";
+}
+
+export function wait(edge) {
+  return {
+    "held-up": `held up ${share(edge.held_up_share)}`,
+    idle: `idle ${share(edge.idle_share)}`,
+    moving: "",
+  }[mood(edge)];
+}
+
+export const inWords = (edge) =>
+  [rate(edge.rate), `n=${demand(edge)}`, `${inFlight(edge)} in flight`, wait(edge)]
+    .filter(Boolean)
+    .join(", ");

@@ -1,0 +1,105 @@
+// The page of a running pipeline: takes each view as it comes, and shows the last one.
+
+import { createCharts } from "./charts.js";
+import { createDetails } from "./details.js";
+import { byId, setHidden, setLink, setText } from "./dom.js";
+import { count, duration, seconds } from "./format.js";
+import { createGraph } from "./graph.js";
+import { createLedger } from "./ledger.js";
+import { createLines } from "./lines.js";
+import { follow } from "./stream.js";
+
+const ENDED = new Set(["completed", "stopped", "failed"]);
+
+const graph = createGraph(byId("graph"), (name) => select(name === selected ? null : name));
+const details = createDetails(byId("details"), closeDetails);
+const charts = createCharts(byId("charts"));
+const ledger = createLedger(byId("ledger"), byId("ledger-lines"));
+const errors = createLines(byId("errors"), "None.");
+const letters = createLines(byId("letters"), "None.");
+
+let view = null;
+let selected = null;
+let frame = 0;
+
+follow({
+  onView(next) {
+    view = next;
+    charts.add(next.point);
+    setHidden(byId("connection"), true);
+    draw();
+  },
+  onHistory(history) {
+    charts.merge(history);
+    draw();
+  },
+  onLost() {
+    tell(
+      view && ENDED.has(view.state)
+        ? "The pipeline has ended. This is the last that it said."
+        : "Connection lost, waiting for the pipeline to come back.",
+    );
+  },
+  onRefused() {
+    tell("The pipeline has a new address: open the one that it has printed.");
+  },
+});
+
+// Once for each frame, and not at all while nobody looks.
+function draw() {
+  if (!frame) {
+    frame = requestAnimationFrame(() => {
+      frame = 0;
+      if (view) show(view);
+    });
+  }
+}
+
+function show(now) {
+  showHeader(now);
+  showSentence(now.sentence);
+  graph.show(now);
+  details.show(now, selected);
+  charts.draw();
+  ledger.show(now.ledger);
+  errors.show(now.errors);
+  letters.show(now.last_dead_letters);
+  setText(byId("letters-count"), now.dead_letters ? count(now.dead_letters) : "");
+}
+
+function showHeader({ pipeline, state, seconds: passed, batch, ledger: { restarts }, spark_page }) {
+  document.title = `${pipeline} · ${state}`;
+  setText(byId("pipeline"), pipeline);
+  setText(byId("state"), state);
+  byId("state").dataset.state = state;
+  setText(byId("time"), duration(passed));
+  setText(byId("batch"), batch ? `${count(batch.number)} (${seconds(batch.seconds)})` : "–");
+  setText(byId("restarts"), count(restarts));
+  setLink(byId("spark"), spark_page);
+}
+
+// Shares change all the time: who listens hears the sentence again only when its words change.
+function showSentence(sentence) {
+  setText(byId("sentence"), sentence);
+  const spoken = byId("spoken");
+  if (withoutNumbers(spoken.textContent) !== withoutNumbers(sentence)) setText(spoken, sentence);
+}
+
+const withoutNumbers = (text) => text.replace(/\d+/g, "");
+
+function select(name) {
+  selected = name;
+  graph.select(name);
+  if (view) details.show(view, name);
+}
+
+function closeDetails() {
+  const last = selected;
+  select(null);
+  graph.focus(last);
+}
+
+function tell(text) {
+  setText(byId("connection"), text);
+  setHidden(byId("connection"), false);
+}

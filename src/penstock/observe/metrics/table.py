@@ -1,0 +1,267 @@
+"""All metrics as data: Prometheus, OpenTelemetry and the documentation are made of this table.
+
+A metric has the name that OpenTelemetry wants. That of Prometheus follows from it by the rules by
+which OpenTelemetry exports to Prometheus: both ways lead to the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, get_args
+
+from penstock.api import UNBOUNDED
+from penstock.observe.reading import State
+from penstock.observe.view import EdgeView, StageView, View
+
+__all__ = ["METRICS", "Metric"]
+
+Kind: TypeAlias = Literal["counter", "gauge"]
+Values: TypeAlias = Iterable[tuple[tuple[str, ...], float]]
+"""The values of a metric at one moment, each behind those of its labels."""
+
+UNIT_SUFFIXES: Final = {"s": "_seconds", "1": "_ratio"}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric, with the labels that tell its values from each other, and how to read them."""
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+    labels: tuple[str, ...]
+    read: Callable[[View], Values]
+
+    @property
+    def prometheus_name(self) -> str:
+        """The name for Prometheus."""
+        total = "_total" if self.kind == "counter" else ""
+        return self.name.replace(".", "_") + UNIT_SUFFIXES.get(self.unit, "") + total
+
+
+def of_pipeline(
+    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[View], float | None]
+) -> Metric:
+    """A metric with one value, unless it is not known."""
+
+    def read(view: View) -> Values:
+        return known([((view.pipeline,), value(view))])
+
+    return Metric(name, kind, unit, meaning, ("pipeline",), read)
+
+
+def of_stages(
+    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[StageView], float]
+) -> Metric:
+    """A metric with one value for each stage."""
+
+    def read(view: View) -> Values:
+        return [((view.pipeline, each.stage.name), value(each)) for each in view.stages]
+
+    return Metric(name, kind, unit, meaning, ("pipeline", "stage"), read)
+
+
+def of_edges(
+    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[EdgeView], float | None]
+) -> Metric:
+    """A metric with one value for each edge of which it is known."""
+
+    def read(view: View) -> Values:
+        return known(
+            ((view.pipeline, each.edge.giver, each.edge.taker), value(each)) for each in view.edges
+        )
+
+    return Metric(name, kind, unit, meaning, ("pipeline", "giver", "taker"), read)
+
+
+def known(
+    values: Iterable[tuple[tuple[str, ...], float | None]],
+) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Those that are there."""
+    return ((labels, value) for labels, value in values if value is not None)
+
+
+def bounded(each: EdgeView) -> int | None:
+    """All that was requested, unless that has no bound."""
+    return None if each.edge.requested >= UNBOUNDED else each.edge.requested
+
+
+def states(view: View) -> Values:
+    """1 for the state that the pipeline is in, 0 for the others."""
+    return [((view.pipeline, state), float(state == view.state)) for state in get_args(State)]
+
+
+def latencies(view: View) -> Values:
+    """Two quantiles."""
+    return known(
+        [((view.pipeline, "0.5"), view.point.p50), ((view.pipeline, "0.99"), view.point.p99)]
+    )
+
+
+METRICS: Final = (
+    Metric(
+        "penstock.state",
+        "gauge",
+        "",
+        "1 for the state that the pipeline is in, 0 for the others",
+        ("pipeline", "state"),
+        states,
+    ),
+    of_pipeline(
+        "penstock.uptime",
+        "gauge",
+        "s",
+        "seconds since the pipeline was started",
+        lambda view: view.seconds,
+    ),
+    of_stages(
+        "penstock.stage.elements",
+        "counter",
+        "{element}",
+        "elements that have left the stage; of a sink, those that it has taken",
+        lambda each: each.stage.passed,
+    ),
+    of_stages(
+        "penstock.stage.slowest",
+        "gauge",
+        "",
+        "1 for the stage for which the others wait, 0 for the others",
+        lambda each: float(each.slowest),
+    ),
+    of_stages(
+        "penstock.stage.trouble",
+        "gauge",
+        "",
+        "1 while something keeps the stage from its work, otherwise 0",
+        lambda each: float(bool(each.stage.trouble)),
+    ),
+    of_edges(
+        "penstock.edge.requested",
+        "counter",
+        "{element}",
+        "elements that the taker has asked for; absent once it has asked without a bound",
+        bounded,
+    ),
+    of_edges(
+        "penstock.edge.delivered",
+        "counter",
+        "{element}",
+        "elements that the giver has given",
+        lambda each: each.edge.delivered,
+    ),
+    of_edges(
+        "penstock.edge.in_flight",
+        "gauge",
+        "{element}",
+        "elements that were given and with which the taker is not done",
+        lambda each: each.edge.in_flight,
+    ),
+    of_edges(
+        "penstock.edge.capacity",
+        "gauge",
+        "{element}",
+        "how many may be in flight; absent where there is no bound",
+        lambda each: each.edge.capacity,
+    ),
+    of_edges(
+        "penstock.edge.held_up",
+        "gauge",
+        "1",
+        "the share of the last seconds in which the giver waited for the taker",
+        lambda each: each.held_up,
+    ),
+    of_edges(
+        "penstock.edge.idle",
+        "gauge",
+        "1",
+        "the share of the last seconds in which the taker waited for the giver",
+        lambda each: each.idle,
+    ),
+    of_pipeline(
+        "penstock.lag",
+        "gauge",
+        "s",
+        "seconds for which the oldest row waits that Spark is not done with",
+        lambda view: view.point.lag,
+    ),
+    Metric(
+        "penstock.latency",
+        "gauge",
+        "s",
+        "seconds that rows took from the journal to the sinks",
+        ("pipeline", "quantile"),
+        latencies,
+    ),
+    of_pipeline(
+        "penstock.batch.number",
+        "gauge",
+        "",
+        "the number of the last batch with which Spark was done",
+        lambda view: view.batch.number if view.batch else None,
+    ),
+    of_pipeline(
+        "penstock.batch.rows",
+        "gauge",
+        "{row}",
+        "the rows of that batch",
+        lambda view: view.batch.rows if view.batch else None,
+    ),
+    of_pipeline(
+        "penstock.batch.duration",
+        "gauge",
+        "s",
+        "the seconds that it took",
+        lambda view: view.batch.seconds if view.batch else None,
+    ),
+    of_pipeline(
+        "penstock.ledger.taken",
+        "counter",
+        "{element}",
+        "elements that the sources have given, over all restarts",
+        lambda view: view.ledger.taken,
+    ),
+    of_pipeline(
+        "penstock.ledger.delivered",
+        "counter",
+        "{row}",
+        "rows that the sinks have taken, over all restarts",
+        lambda view: view.ledger.delivered,
+    ),
+    of_pipeline(
+        "penstock.ledger.replayed",
+        "counter",
+        "{row}",
+        "of these, rows that came again after a restart",
+        lambda view: view.ledger.replayed,
+    ),
+    of_pipeline(
+        "penstock.ledger.lost",
+        "counter",
+        "{element}",
+        "elements that were taken and are nowhere, where that is known: more than 0 is a fault",
+        lambda view: view.ledger.lost,
+    ),
+    of_pipeline(
+        "penstock.ledger.duplicated",
+        "counter",
+        "{row}",
+        "rows that came again and that a sink did not recognise, where that is known",
+        lambda view: view.ledger.duplicated,
+    ),
+    of_pipeline(
+        "penstock.ledger.restarts",
+        "counter",
+        "{restart}",
+        "how often the pipeline went on from its checkpoint",
+        lambda view: view.ledger.restarts,
+    ),
+    of_pipeline(
+        "penstock.dead_letters",
+        "counter",
+        "{element}",
+        "elements that could not be processed and were put aside",
+        lambda view: view.dead_letters,
+    ),
+)

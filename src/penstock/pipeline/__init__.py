@@ -1,0 +1,19 @@
+"""Pipelines: named sources, a way between, named sinks; run, watched and drained as one.
+
+``pipeline.py``   ``Pipeline``, which is data
+``settings.py``   its settings, from a file and from the command line
+``assembly.py``   flows and sinks, made of both
+``gauges.py``     what counts at the sources and at the sinks
+``stopping.py``   how sources are told to complete
+``sinks.py``      functions as sinks, and one stream for several sinks
+``way.py``        what lies between, without Spark; ``spark_way.py``: with it
+``books.py``      what is remembered over restarts
+``running.py``    one run of it all
+"""
+
+from penstock.pipeline.assembly import AssemblyError
+from penstock.pipeline.pipeline import NoSettings, Pipeline
+from penstock.pipeline.running import PipelineRun, Place
+from penstock.pipeline.settings import SettingsError
+
+__all__ = ["AssemblyError", "NoSettings", "Pipeline", "PipelineRun", "Place", "SettingsError"]

@@ -1,0 +1,195 @@
+"""One run of a pipeline, from its start to its end, and what it does meanwhile."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from penstock.observe.reading import Reading, Stage, State
+from penstock.pipeline.assembly import Assembly, AssemblyError, assembled
+from penstock.pipeline.gauges import Recent, SinkGauge, SourceGauge
+from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.sinks import Fan, FunctionSink
+from penstock.pipeline.stopping import Stopping
+from penstock.pipeline.way import PlainWay, Way
+from penstock.reference import AsyncSubscriber
+from penstock.runtime import report_undelivered
+
+__all__ = ["PipelineRun", "Place"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where a pipeline runs; what is ``None`` stays as the code of the pipeline has it."""
+
+    checkpoint: str | None = None
+    master: str | None = None
+    remote: str | None = None
+    spark_page: bool = False
+
+
+class PipelineRun:
+    """Assembles a pipeline, runs it, and knows what it does."""
+
+    def __init__(self, pipeline: Pipeline, settings: Any, place: Place | None = None) -> None:
+        self.name = pipeline.name
+        stopping = Stopping()
+        self._assembly = assembled(pipeline, settings, stopping.flow)
+        self._way = way_of(self._assembly, place or Place(), stopping)
+        self._sinks = [self._sink(name, made) for name, made in self._assembly.sinks.items()]
+        self._open_sinks = set(self._sinks)
+        self._errors = Recent()
+        self._state: State = "starting"
+        self._error: Exception | None = None
+        self._fan = Fan(self._sinks)
+        self._over = threading.Event()
+        self._ending = threading.Lock()
+
+    @property
+    def sources(self) -> Mapping[str, SourceGauge]:
+        """Its sources by name."""
+        return self._assembly.sources
+
+    @property
+    def way(self) -> Way:
+        """What lies between its sources and its sinks."""
+        return self._way
+
+    @property
+    def error(self) -> Exception | None:
+        """Why it has failed."""
+        return self._error
+
+    @property
+    def state(self) -> State:
+        """Where it is between its start and its end."""
+        return self._state
+
+    def start(self) -> None:
+        """Run it, on threads of its own."""
+        name = f"penstock-pipeline-{self.name}"
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def drain(self) -> None:
+        """Take nothing more from the sources, and end when all that was taken is through."""
+        with self._ending:
+            drains = self._state in ("starting", "running")
+            if drains:
+                self._state = "draining"
+        if drains:
+            self._way.drain()
+
+    def stop(self) -> None:
+        """End now. What is in the journals stays there for the next run."""
+        self._end("stopped")
+        self._fan.cancel()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until it has ended; whether it has."""
+        return self._over.wait(timeout)
+
+    def reading(self) -> Reading:
+        """All its gauges, now. From any thread."""
+        way = self._way.reading(self._sinks)
+        with self._ending:
+            if way.started and self._state == "starting":
+                self._state = "running"
+        sinks = tuple(
+            Stage(sink.name, "sink", sink.taken, recent=sink.recent.signals())
+            for sink in self._sinks
+        )
+        return Reading(
+            state=self._state,
+            stages=(*way.stages, *sinks),
+            edges=way.edges,
+            batch=way.batch,
+            lag=way.lag,
+            latencies=way.latencies,
+            ledger=way.ledger,
+            errors=self._errors.signals(),
+            dead_letters=way.dead_letters,
+            last_dead_letters=way.last_dead_letters,
+            spark_page=way.spark_page,
+        )
+
+    def _run(self) -> None:
+        try:
+            self._way.flow.subscribe(self._fan)
+        except Exception as error:
+            self._fail(error)
+
+    def _sink(self, name: str, made: Any) -> SinkGauge:
+        # A writer is both. Called, it is done with an element before Spark takes that for granted.
+        if callable(made):
+            sink = FunctionSink(name, made, self._fail)
+            return SinkGauge(name, made, sink, 1, self._sink_ended)
+        return SinkGauge(name, made, made, None, self._sink_ended)
+
+    def _sink_ended(self, sink: SinkGauge, error: Exception | None) -> None:
+        if error is not None:
+            self._fail(error)
+        elif isinstance(sink.made, AsyncSubscriber) and sink.sink is sink.made:
+            name = f"penstock-sink-{sink.name}"
+            threading.Thread(target=self._await_sink, args=(sink,), name=name, daemon=True).start()
+        else:
+            self._sink_closed(sink)
+
+    def _await_sink(self, sink: SinkGauge) -> None:
+        """A sink with a thread of its own may still be at its last elements."""
+        sink.made.wait()
+        error = getattr(sink.made, "error", None)
+        if isinstance(error, Exception):
+            error.add_note(f"in the sink {sink.name}")
+            self._fail(error)
+        else:
+            self._sink_closed(sink)
+
+    def _sink_closed(self, sink: SinkGauge) -> None:
+        self._open_sinks.discard(sink)
+        if not self._open_sinks:
+            self._end("stopped" if self._state == "draining" else "completed")
+
+    def _fail(self, error: Exception) -> None:
+        if self._end("failed", error):
+            self._fan.cancel()
+        elif self._error is not error:
+            report_undelivered(error, f"the pipeline {self.name} was over before")
+
+    def _end(self, state: State, error: Exception | None = None) -> bool:
+        """The first who calls this says how it ends; whether this call did."""
+        with self._ending:
+            if self._over.is_set():
+                return False
+            self._state, self._error = state, error
+            if error is not None:
+                self._errors.add(f"{type(error).__name__}: {error}")
+            self._over.set()
+            return True
+
+
+def way_of(assembly: Assembly, place: Place, stopping: Stopping) -> Way:
+    """With Spark or without, as the flow has it."""
+    # Whoever has assembled a flow on Spark has loaded this; nobody else pays for it.
+    if "penstock.spark.spark_flow" in sys.modules:
+        from penstock.pipeline.spark_way import SparkWay
+        from penstock.spark.deployment import Deployment, pipeline_in
+
+        if pipeline_in(assembly.flow) is not None:
+            deployment = Deployment(
+                name=assembly.name,
+                checkpoint=place.checkpoint,
+                master=place.master,
+                remote=place.remote,
+                ui=place.spark_page,
+            )
+            return SparkWay(assembly.flow, assembly.sources, deployment)
+    for option in ("checkpoint", "master", "remote"):
+        if getattr(place, option) is not None:
+            raise AssemblyError(
+                f"{assembly.name} does not go through Spark and has no use for a {option}; leave "
+                "that out, or lead the flow through on_spark"
+            )
+    return PlainWay(assembly.flow, assembly.sources, stopping)

@@ -1,0 +1,136 @@
+"""Small pipelines for the command line to run: sound ones, and one for each way to fail."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock import Flow, Subscription
+from penstock.pipeline import Pipeline
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the tests set."""
+
+    count: int = 5
+    every: float = 0.01
+    ledger: Path | None = None
+
+
+def numbers(settings: Settings) -> Flow[int]:
+    return Flow.range(settings.count)
+
+
+def ticks(settings: Settings) -> Flow[int]:
+    return Flow.interval(settings.every)
+
+
+def say(element: Any) -> None:
+    sys.stdout.write(f"{element}\n")
+    sys.stdout.flush()
+
+
+def terminal(settings: Settings) -> Callable[[Any], None]:
+    return say
+
+
+def failing_source(settings: Settings) -> Flow[float]:
+    return Flow.range(settings.count).map(lambda number: 1 / (2 - number))
+
+
+def failing_sink(settings: Settings) -> Callable[[Any], None]:
+    def take(element: Any) -> None:
+        if element == 2:
+            raise OSError("no space left")
+
+    return take
+
+
+class Stubborn:
+    """A subscriber that breaks rule 2.13."""
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        subscription.request(10)
+
+    def on_next(self, element: int) -> None:
+        raise OSError("the line is dead")
+
+    def on_error(self, error: Exception) -> None: ...
+
+    def on_complete(self) -> None: ...
+
+
+def never_done(settings: Settings) -> Callable[[Any], None]:
+    def take(element: Any) -> None:
+        say("taking for ever")
+        threading.Event().wait()
+
+    return take
+
+
+def unmakeable(settings: Settings) -> Flow[int]:
+    raise FileNotFoundError("flights.csv is not there")
+
+
+def pipeline(name: str, source: Any, sink: Any, **options: Any) -> Pipeline:
+    return Pipeline(
+        name, sources={"numbers": source}, sinks={"terminal": sink}, settings=Settings, **options
+    )
+
+
+completes = pipeline("completes", numbers, terminal)
+source_fails = pipeline("source-fails", failing_source, terminal)
+sink_fails = pipeline("sink-fails", numbers, failing_sink)
+subscriber_raises = pipeline("subscriber-raises", numbers, lambda settings: Stubborn())
+ticking = pipeline("ticking", ticks, terminal)
+blocked = pipeline("blocked", ticks, never_done)
+no_source = pipeline("no-source", unmakeable, terminal)
+
+
+# On Spark.
+
+
+def rows(settings: Settings) -> Flow[tuple[int]]:
+    """More than there is time for, from the start after each restart."""
+    return Flow.range(settings.count).map(lambda number: (number,))
+
+
+def paced_rows(settings: Settings) -> Flow[tuple[int]]:
+    return Flow.zip(rows(settings), Flow.interval(settings.every)).map(lambda pair: pair[0])
+
+
+def on_spark(numbers: Any) -> Any:
+    return numbers.on_spark("number long", resume="from_start", batch_rows=200).rows()
+
+
+def ledger(settings: Settings) -> Callable[[Any], None]:
+    """Each number is in the file when the sink is done with it."""
+    assert settings.ledger is not None
+    file = settings.ledger.open("a", buffering=1)
+
+    def take(row: Any) -> None:
+        file.write(f"{row.number}\n")
+        say(row.number)
+
+    return take
+
+
+def misspelt(numbers: Any) -> Any:
+    return numbers.on_spark("number long").sql("SELECT nmber FROM {stream}")
+
+
+def locked(numbers: Any) -> Any:
+    lock = threading.Lock()
+    return numbers.on_spark("number long").filter(lambda row: not lock.locked())
+
+
+resumes = pipeline("resumes", paced_rows, ledger, through=on_spark)
+spark_rows = pipeline("spark-rows", rows, terminal, through=on_spark)
+other_rows = pipeline("other-rows", rows, terminal, through=on_spark)
+wrong_column = pipeline("wrong-column", rows, terminal, through=misspelt)
+not_sendable = pipeline("not-sendable", rows, terminal, through=locked)

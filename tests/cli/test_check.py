@@ -1,0 +1,179 @@
+"""``penstock check`` finds what would keep a pipeline from running, and moves no data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from penstock import Flow, Subscriber
+from penstock.cli.application import application
+from penstock.connectors import from_websocket, serve_websocket
+from penstock.pipeline import NoSettings, Pipeline
+from tests.cli import pipelines
+from tests.cli.processes import penstock_command
+
+PIPELINES = "tests.cli.pipelines"
+
+
+def check(*arguments: str) -> Result:
+    return CliRunner().invoke(application, ["check", *arguments])
+
+
+def test_a_sound_pipeline_is_ok_in_every_line() -> None:
+    checked = check(f"{PIPELINES}:completes")
+    assert checked.exit_code == 0
+    assert [line.split()[:2] for line in checked.stdout.splitlines()] == [
+        ["ok", "pipeline"],
+        ["ok", "settings"],
+        ["ok", "assembly"],
+        ["ok", "spark"],
+    ]
+
+
+def test_a_source_is_ok_only_if_somebody_is_where_it_connects_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with serve_websocket(lambda request: Flow.never()) as server:
+        url = server.address
+        socket = Pipeline(
+            "socket",
+            sources={"departures": lambda settings: from_websocket(url)},
+            sinks={"sink": lambda settings: print},
+        )
+        monkeypatch.setattr(pipelines, "socket", socket, raising=False)
+        found = check(f"{PIPELINES}:socket")
+        assert f"somebody listens at {url}" in found.stdout
+        assert found.exit_code == 0
+    found = check(f"{PIPELINES}:socket")
+    assert found.exit_code == 1
+    (line,) = [line for line in found.stdout.splitlines() if "problem" in line]
+    assert line.split()[:2] == ["problem", "departures"]
+    assert f"nobody answers at {url}: Connection refused; a run would wait for it" in line
+
+
+def test_nothing_is_subscribed_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    subscribed: list[str] = []
+
+    def source(settings: NoSettings) -> Flow[int]:
+        return Flow.from_publisher(Watched(subscribed))
+
+    eager = Pipeline("eager", sources={"numbers": source}, sinks={"sink": lambda settings: print})
+    monkeypatch.setattr(pipelines, "eager", eager, raising=False)
+    assert check(f"{PIPELINES}:eager").exit_code == 0
+    assert subscribed == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "subject", "said"),
+    [
+        (["no_source"], "assembly", "the source numbers cannot be made: FileNotFoundError"),
+        (["completes", "--master", "local"], "assembly", "has no use for a master"),
+        (["not_sendable", "--no-spark"], "functions", "cannot be sent to Spark's workers"),
+        (["spark_rows", "--master", "spork"], "assembly", "a master is local, local[n]"),
+    ],
+)
+def test_a_problem_is_one_line_and_exit_code_1(
+    arguments: list[str], subject: str, said: str
+) -> None:
+    name, *options = arguments
+    checked = check(f"{PIPELINES}:{name}", *options)
+    assert checked.exit_code == 1
+    (line,) = (line for line in checked.stdout.splitlines() if line.startswith("problem"))
+    assert line.split()[1] == subject
+    assert said in line
+    assert checked.stderr == ""
+
+
+def test_debug_shows_the_traceback_of_a_problem() -> None:
+    checked = check(f"{PIPELINES}:no_source", "--debug")
+    assert checked.exit_code == 1
+    assert 'raise FileNotFoundError("flights.csv is not there")' in checked.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["complets"], "did you mean 'completes'?"),
+        (["completes", "--set", "cuont=1"], "did you mean 'count'?"),
+    ],
+)
+def test_bad_input_is_exit_code_2(arguments: list[str], said: str) -> None:
+    name, *options = arguments
+    checked = check(f"{PIPELINES}:{name}", *options)
+    assert (checked.exit_code, checked.stdout) == (2, "")
+    assert said in checked.stderr
+
+
+def test_a_new_place_for_a_checkpoint_is_tried_out_and_not_made(tmp_path: Path) -> None:
+    place = tmp_path / "deep" / "checkpoint"
+    checked = check(f"{PIPELINES}:spark_rows", "--no-spark", "--checkpoint", str(place))
+    assert checked.exit_code == 0
+    assert f"{place} is new; a write takes" in checked.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_checkpoint_of_another_pipeline_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "pipeline.json").write_text(
+        '{"format": 1, "name": "other-rows", "inputs": ["number long"]}'
+    )
+    checked = check(f"{PIPELINES}:spark_rows", "--no-spark", "--checkpoint", str(tmp_path))
+    assert checked.exit_code == 1
+    assert "belongs to the pipeline 'other-rows', not to 'spark-rows'" in checked.stdout
+
+
+def test_a_checkpoint_of_another_schema_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "pipeline.json").write_text(
+        '{"format": 1, "name": "spark-rows", "inputs": ["number string"]}'
+    )
+    checked = check(f"{PIPELINES}:spark_rows", "--no-spark", "--checkpoint", str(tmp_path))
+    assert checked.exit_code == 1
+    assert "was made for the schema 'number string'" in checked.stdout
+
+
+def test_a_checkpoint_that_is_a_file_is_a_problem(tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("")
+    checked = check(f"{PIPELINES}:spark_rows", "--no-spark", "--checkpoint", str(place))
+    assert checked.exit_code == 1
+    assert "is a file, not a folder" in checked.stdout
+
+
+def test_a_journal_that_is_gone_is_a_problem_once_there_were_rows(tmp_path: Path) -> None:
+    (tmp_path / "pipeline.json").write_text(
+        '{"format": 1, "name": "spark-rows", "inputs": ["number long"]}'
+    )
+    arguments = (f"{PIPELINES}:spark_rows", "--no-spark", "--checkpoint", str(tmp_path))
+    checked = check(*arguments)
+    assert checked.exit_code == 0
+    assert "is of this pipeline, and whole; batches done: 0" in checked.stdout
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    (tmp_path / "spark" / "metadata").write_text('{"id": "1"}')
+    (tmp_path / "spark" / "offsets" / "0").write_text('v1\n{}\n{"journal": "abc", "position": 5}\n')
+    checked = check(*arguments)
+    assert checked.exit_code == 1
+    assert "belongs to another journal than the one that lies beside it" in checked.stdout
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+def test_spark_judges_the_query_without_rows() -> None:
+    sound = penstock_command("check", f"{PIPELINES}:spark_rows", "--set", "count=1_000_000")
+    assert sound.code == 0, sound.out
+    assert "Spark accepts it, and makes number bigint" in sound.out
+
+    wrong = penstock_command("check", f"{PIPELINES}:wrong_column")
+    assert wrong.code == 1
+    (line,) = (line for line in wrong.out.splitlines() if line.startswith("problem"))
+    assert "`nmber` cannot be resolved" in line
+
+
+class Watched:
+    """A publisher that notes who subscribes."""
+
+    def __init__(self, subscribed: list[str]) -> None:
+        self._subscribed = subscribed
+
+    def subscribe(self, subscriber: Subscriber[int]) -> None:
+        self._subscribed.append("numbers")

@@ -1,0 +1,83 @@
+"""What a terminal, or a file in its place, shows of a pipeline."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pytest
+
+from penstock.api import UNBOUNDED
+from penstock.cli.progress import Progress, picture, summary
+from penstock.observe import Batch, Edge, Ledger, Observer, Reading, Stage, View
+from penstock.runtime import VirtualTime
+
+LEDGER = Ledger(taken=1_204, delivered=1_200, replayed=56, lost=0, duplicated=0, restarts=1)
+
+
+def view(ledger: Ledger = LEDGER, requested: int = 3) -> View:
+    reading = Reading(
+        state="running",
+        stages=(
+            Stage("departures", "source", 1_204, trouble="nobody answers; tries again in 4 s"),
+            Stage("phone", "sink", 1_200, detail="[bold]:smile:"),
+        ),
+        edges=(Edge("departures", "phone", requested, 1, in_flight=1, held_up=True),),
+        batch=Batch(112, 50, 0.4),
+        lag=3.2,
+        ledger=ledger,
+    )
+    return Observer("blizzard", lambda: reading, clock=VirtualTime()).view
+
+
+def shown(terminal: bool) -> str:
+    stream = StringIO()
+    stream.isatty = lambda: terminal  # type: ignore[method-assign]
+    progress = Progress(stream)
+    progress.show(view())
+    progress.end(view())
+    return stream.getvalue()
+
+
+def test_the_summary_has_the_ledger() -> None:
+    assert summary(view()) == (
+        "blizzard running after 0.0 s: taken 1,204, delivered 1,200, replayed 56, lost 0, "
+        "duplicated 0"
+    )
+
+
+def test_what_nobody_can_tell_is_left_out_of_the_summary() -> None:
+    words = summary(view(Ledger(taken=5, delivered=5)))
+    assert words.endswith("taken 5, delivered 5")
+
+
+def test_without_a_terminal_a_line_has_all_stages_and_the_sentence() -> None:
+    first, last = shown(terminal=False).splitlines()
+    assert first.startswith("blizzard   RUNNING   00:00   batch 112 (0.4 s)   lag 3.2 s")
+    assert "departures 1,204 (0/s), phone 1,200 (0/s)" in first
+    assert first.endswith(view().sentence)
+    assert last == summary(view())
+
+
+def test_on_a_terminal_a_table_shows_troubles_and_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "150")
+    text = shown(terminal=True)
+    assert "restarted 1x" in text
+    assert "nobody answers; tries again in 4 s" in text
+    assert "asked for" in text
+
+
+def test_texts_are_shown_as_they_are() -> None:
+    stream = StringIO()
+    progress = Progress(stream)
+    progress.say("[bold]:smile: 1:warning:2")
+    assert stream.getvalue() == "[bold]:smile: 1:warning:2\n"
+
+
+def test_demand_without_a_bound_is_all() -> None:
+    from rich.console import Console
+
+    console = Console(file=StringIO(), width=150)
+    with console.capture() as captured:
+        console.print(picture(view(requested=UNBOUNDED)))
+    assert " all " in captured.get()

@@ -1,0 +1,103 @@
+"""A pipeline whose gauges a test sets: two sources, a journal, Spark, two sinks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import time
+
+from penstock.observe import Batch, Edge, Ledger, LedgerLine, Observer, Reading, Signal, Stage
+from penstock.observe.reading import Kind, State
+from penstock.runtime import VirtualTime
+
+TOKEN = "a-token-for-tests"
+STAGES: dict[str, Kind] = {
+    "departures": "source",
+    "weather": "source",
+    "journal": "journal",
+    "spark": "spark",
+    "board": "sink",
+    "phone": "sink",
+}
+EDGES = [
+    ("departures", "journal"),
+    ("weather", "journal"),
+    ("journal", "spark"),
+    ("spark", "board"),
+    ("spark", "phone"),
+]
+
+
+@dataclass
+class DrivenPipeline:
+    """``slow`` is the stage for which all before it wait; each look finds more elements passed."""
+
+    slow: str = "phone"
+    state: State = "running"
+    element: str = "JFK 11 min late"
+    trouble: str = ""
+    errors: tuple[Signal, ...] = ()
+    dead_letters: int = 0
+    spark_page: str | None = None
+    lost: int | None = 0
+    looks: int = 0
+    time: VirtualTime = field(default_factory=VirtualTime)
+
+    def observer(self, pipeline: str = "blizzard") -> Observer:
+        """One that looks when the test says so."""
+        return Observer(pipeline, self.read, clock=self.time)
+
+    def pass_time(self, observer: Observer, looks: int = 20) -> None:
+        """Look often enough that what was before is forgotten."""
+        for _ in range(looks):
+            self.time.advance(0.25)
+            observer.look()
+
+    def read(self) -> Reading:
+        """The gauges now."""
+        self.looks += 1
+        return Reading(
+            state=self.state,
+            stages=tuple(self.stage(name) for name in STAGES),
+            edges=tuple(self.edge(giver, taker) for giver, taker in EDGES),
+            batch=Batch(number=self.looks, rows=24, seconds=0.4),
+            lag=3.2,
+            latencies=(0.2, 0.9),
+            ledger=Ledger(
+                taken=self.passed,
+                delivered=self.passed,
+                replayed=56,
+                lost=self.lost,
+                duplicated=self.lost,
+                restarts=1,
+                lines=(LedgerLine(time(), "restarted; replayed 1,204..1,260"),),
+            ),
+            errors=self.errors,
+            dead_letters=self.dead_letters,
+            last_dead_letters=self.errors,
+            spark_page=self.spark_page,
+        )
+
+    @property
+    def passed(self) -> int:
+        return self.looks * 15
+
+    def stage(self, name: str) -> Stage:
+        return Stage(
+            name,
+            STAGES[name],
+            passed=self.passed,
+            detail=f"detail of {name}",
+            trouble=self.trouble if name == self.slow else "",
+            recent=(Signal(time(), self.element),),
+        )
+
+    def edge(self, giver: str, taker: str) -> Edge:
+        return Edge(
+            giver,
+            taker,
+            requested=self.passed + 256,
+            delivered=self.passed,
+            in_flight=12,
+            capacity=256,
+            held_up=taker == self.slow,
+        )

@@ -1,0 +1,213 @@
+"""The page over HTTP: where it is, what it tells, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import httpx
+import pytest
+from httpx_sse import connect_sse
+
+from penstock.observe import Observer, View
+from penstock.observe.dashboard import Dashboard, DashboardUnavailable
+from penstock.observe.dashboard.news import News
+from penstock.observe.dashboard.routes import event_stream
+from tests.observe.driven import STAGES, DrivenPipeline
+
+
+def test_the_address_is_of_this_machine_and_holds_a_random_token(observer: Observer) -> None:
+    with Dashboard(observer) as one, Dashboard(observer) as other:
+        addresses = [httpx.URL(each.address) for each in (one, other)]
+    assert [url.host for url in addresses] == ["127.0.0.1"] * 2
+    tokens = {url.params["token"] for url in addresses}
+    assert len(tokens) == 2
+    assert all(len(token) >= 40 for token in tokens)
+
+
+def test_a_dashboard_can_listen_on_the_loopback_of_ipv6(observer: Observer) -> None:
+    with Dashboard(observer, host="::1") as dashboard:
+        assert dashboard.address.startswith("http://[::1]:")
+        assert httpx.get(dashboard.address).status_code == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.0.1", "example.org"])
+def test_a_dashboard_does_not_listen_to_other_machines(observer: Observer, host: str) -> None:
+    with pytest.raises(ValueError, match="a tunnel"):
+        Dashboard(observer, host=host)
+
+
+@pytest.mark.parametrize("token", ["", "short", "has a blank within", "semicolon;semicolon"])
+def test_a_token_that_can_be_guessed_or_breaks_an_address_is_refused(
+    observer: Observer, token: str
+) -> None:
+    with pytest.raises(ValueError, match="16 characters or more"):
+        Dashboard(observer, token=token)
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_that_does_not_exist_is_refused(observer: Observer, port: int) -> None:
+    with pytest.raises(ValueError, match=f"not {port}"):
+        Dashboard(observer, port=port)
+
+
+def test_a_port_in_use_is_one_clear_error(observer: Observer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        threads = threading.enumerate()
+        with pytest.raises(DashboardUnavailable) as caught:
+            Dashboard(observer, port=port)
+    assert str(caught.value) == (
+        f"port {port} is in use, so the dashboard cannot have it: end what listens there, choose "
+        "another port, or take port 0 for any that is free"
+    )
+    assert not set(threading.enumerate()) - set(threads)
+
+
+def test_a_missing_package_is_named_with_the_extra_that_has_it(
+    observer: Observer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "penstock.observe.dashboard.serving", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(DashboardUnavailable, match=r"uvicorn: pip install 'penstock\[dashboard\]'"):
+        Dashboard(observer)
+
+
+def test_no_server_is_loaded_before_a_dashboard_is_made() -> None:
+    loaded = "import penstock.observe.dashboard, penstock.observe.metrics, sys; print(*sys.modules)"
+    modules = subprocess.check_output([sys.executable, "-c", loaded], text=True).split()
+    assert {"penstock.observe.dashboard"} <= set(modules)
+    assert {"starlette", "uvicorn", "prometheus_client", "opentelemetry"} & set(modules) == set()
+
+
+def test_the_page_and_all_that_it_loads_is_served(browser: httpx.Client) -> None:
+    page = browser.get("/")
+    assert page.headers["content-type"].startswith("text/html")
+    for name in ("page.js", "page.css", "graph.css", "icon.svg", "vendor/uplot/uPlot.esm.js"):
+        assert f'"static/{name}"' in page.text or "vendor" in name
+        assert browser.get(f"/static/{name}").status_code == 200
+    assert "javascript" in browser.get("/static/page.js").headers["content-type"]
+
+
+def test_the_library_of_the_charts_has_its_licence_beside_it(browser: httpx.Client) -> None:
+    assert "MIT" in browser.get("/static/vendor/uplot/LICENSE").text
+
+
+def test_events_begin_with_the_view_of_now_and_go_on_with_each_look(
+    browser: httpx.Client, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    with connect_sse(browser, "GET", "/events") as source:
+        events = source.iter_sse()
+        assert next(events).json() == plain(observer.view)
+        pipeline.element = "a line\nand <another>\u2028\ud800"
+        view = observer.look()
+        assert next(events).json() == plain(view)
+
+
+def test_history_has_the_points_of_the_charts_by_field(
+    browser: httpx.Client, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    pipeline.pass_time(observer, looks=3)
+    history = browser.get("/history").json()
+    assert history["at"] == [point.at for point in observer.points]
+    assert history["rate_out"] == [point.rate_out for point in observer.points]
+    assert {len(values) for values in history.values()} == {4}
+
+
+def test_metrics_are_served_in_the_text_format_of_prometheus(browser: httpx.Client) -> None:
+    response = browser.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=")
+    assert 'penstock_stage_elements_total{pipeline="blizzard",stage="phone"}' in response.text
+
+
+def test_a_missing_prometheus_is_a_sentence_with_the_extra_that_has_it(
+    browser: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "penstock.observe.metrics.prometheus", raising=False)
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    response = browser.get("/metrics")
+    assert response.status_code == 404
+    assert "pip install 'penstock[prometheus]'" in response.text
+
+
+def test_a_closed_dashboard_lets_its_windows_go_and_leaves_no_thread(observer: Observer) -> None:
+    threads = threading.enumerate()
+    dashboard = Dashboard(observer)
+    with httpx.Client(timeout=30) as client:
+        client.get(dashboard.address)
+        events = str(httpx.URL(dashboard.address).join("/events"))
+        with connect_sse(client, "GET", events) as source:
+            views = source.iter_sse()
+            next(views)
+            dashboard.close()
+            dashboard.close()
+            assert list(views) == []
+    assert not set(threading.enumerate()) - set(threads)
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(dashboard.address)
+    observer.look()  # and nobody is told
+
+
+def test_a_port_can_be_had_again_as_soon_as_it_is_free(observer: Observer) -> None:
+    with Dashboard(observer) as first:
+        address = httpx.URL(first.address)
+        assert httpx.get(address).status_code == 200
+    with Dashboard(observer, port=address.port or 0, token=address.params["token"]) as second:
+        assert second.address == first.address
+        assert httpx.get(second.address).status_code == 200
+
+
+def test_a_window_that_reads_slowly_gets_the_latest_view_only(
+    pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    async def read(news: News) -> list[View | None]:
+        views = news.views()
+        first = await anext(views)
+        pipeline.pass_time(observer, looks=5)
+        second = await anext(views)
+        news.close()
+        return [first, second, *[each async for each in views]]
+
+    before = observer.view
+    assert with_news(observer, read) == [before, observer.view]
+
+
+def test_a_window_without_news_gets_a_heartbeat(observer: Observer) -> None:
+    async def read(news: News) -> list[str]:
+        text: AsyncIterator[str] = event_stream(news)
+        return [await anext(text) for _ in range(4)]
+
+    retry, view, *heartbeats = with_news(observer, read, heartbeat=0)
+    assert retry == "retry: 1000\n"
+    assert view.startswith("data: {")
+    assert heartbeats == ["event: heartbeat\ndata:\n\n"] * 2
+
+
+def test_a_closed_window_is_told_nothing_more(observer: Observer) -> None:
+    async def leave(news: News) -> None:
+        news.close()
+
+    with_news(observer, leave)
+    observer.look()  # the loop has ended
+
+
+def test_every_stage_is_in_the_events(observer: Observer) -> None:
+    assert [each["name"] for each in plain(observer.view)["stages"]] == list(STAGES)
+
+
+def with_news(observer: Observer, use: Callable[[News], Any], heartbeat: float = 60) -> Any:
+    async def run() -> Any:
+        return await use(News(observer, heartbeat=heartbeat))
+
+    return asyncio.run(run())
+
+
+def plain(view: View) -> Any:
+    """A view as it comes out of JSON."""
+    return json.loads(json.dumps(view.as_json()))

@@ -1,0 +1,138 @@
+"""A run goes from its sources to its sinks, and ends in one way only."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import AsyncSubscriber, Flow, ThreadPool
+from penstock.connectors import write_json_lines
+from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, Place
+from penstock.testing import ManualPublisher, ManualSubscriber
+
+
+def running(source: Any, *sinks: Any) -> PipelineRun:
+    pipeline = Pipeline(
+        "test",
+        sources={"source": lambda settings: source},
+        sinks={f"sink {number}": made(sink) for number, sink in enumerate(sinks)},
+    )
+    run = PipelineRun(pipeline, NoSettings())
+    run.start()
+    return run
+
+
+def made(sink: Any) -> Callable[[Any], Any]:
+    return lambda settings: sink
+
+
+def test_all_sinks_see_all_elements_and_the_run_completes() -> None:
+    first: list[int] = []
+    second: list[int] = []
+    run = running(Flow.range(3), first.append, second.append)
+    assert run.wait(10)
+    assert (run.state, run.error) == ("completed", None)
+    assert first == second == [0, 1, 2]
+    ledger = run.reading().ledger
+    assert (ledger.taken, ledger.delivered) == (3, 6)
+
+
+def test_the_first_error_is_the_one_that_counts() -> None:
+    def fail(element: int) -> None:
+        raise OSError("no space left")
+
+    run = running(Flow.range(3), fail, fail)
+    assert run.wait(10)
+    assert run.state == "failed"
+    assert str(run.error) == "no space left"
+    assert [signal.text for signal in run.reading().errors] == ["OSError: no space left"]
+
+
+def test_the_sources_complete_when_it_is_drained() -> None:
+    taken = threading.Event()
+    run = running(Flow.interval(0.001), lambda element: taken.set())
+    assert taken.wait(10)
+    run.drain()
+    assert run.wait(10)
+    assert (run.state, run.error) == ("stopped", None)
+
+
+def test_a_run_that_is_stopped_cancels_its_source() -> None:
+    source: ManualPublisher[int] = ManualPublisher()
+    sink: ManualSubscriber[int] = ManualSubscriber(request=1)
+    run = running(source, sink)
+    source.await_requested(1)
+    run.stop()
+    assert run.wait(10)
+    assert run.state == "stopped"
+    source.await_cancelled()
+
+
+def test_what_happens_behind_the_end_changes_nothing() -> None:
+    run = running(Flow.range(1), lambda element: None)
+    assert run.wait(10)
+    run.drain()
+    run.stop()
+    assert run.state == "completed"
+    assert run.reading().state == "completed"
+
+
+def test_the_run_ends_when_a_sink_with_a_thread_of_its_own_has_written_all(tmp_path: Path) -> None:
+    file = tmp_path / "numbers.jsonl"
+    run = running(Flow.range(500), write_json_lines(file))
+    assert run.wait(10)
+    assert run.state == "completed"
+    assert file.read_text().splitlines() == [str(number) for number in range(500)]
+
+
+class Collects(AsyncSubscriber[int]):
+    """Takes elements on a thread of its own, and refuses one of them."""
+
+    def __init__(self, refused: int | None = None) -> None:
+        super().__init__(ThreadPool())
+        self.elements: list[int] = []
+        self.error: Exception | None = None
+        self._refused = refused
+
+    def receive(self, element: int) -> bool:
+        if element == self._refused:
+            raise OSError("no space left")
+        self.elements.append(element)
+        return True
+
+    def failed(self, error: Exception) -> None:
+        self.error = error
+
+
+def test_the_run_ends_when_a_subscriber_on_another_thread_has_taken_all() -> None:
+    sink = Collects()
+    run = running(Flow.range(500), sink)
+    assert run.wait(10)
+    assert run.state == "completed"
+    assert sink.elements == list(range(500))
+
+
+def test_a_subscriber_that_fails_on_another_thread_fails_the_run() -> None:
+    run = running(Flow.range(500), Collects(refused=100))
+    assert run.wait(10)
+    assert run.state == "failed"
+    assert run.error is not None
+    assert (str(run.error), run.error.__notes__) == ("no space left", ["in the sink sink 0"])
+
+
+def test_a_source_that_is_no_publisher_is_refused_by_name() -> None:
+    pipeline = Pipeline("test", sources={"numbers": made(3)}, sinks={"sink": made(print)})
+    with pytest.raises(AssemblyError, match="the source numbers cannot be made: TypeError"):
+        PipelineRun(pipeline, NoSettings())
+
+
+def test_a_pipeline_without_spark_has_no_use_for_a_checkpoint() -> None:
+    pipeline = Pipeline(
+        "test", sources={"numbers": made(Flow.range(1))}, sinks={"sink": made(print)}
+    )
+    with pytest.raises(AssemblyError, match="has no use for a checkpoint"):
+        PipelineRun(pipeline, NoSettings(), Place(checkpoint="here"))
