@@ -80,7 +80,8 @@ class Ledger:
     ``taken``       elements that were taken from the sources, over all restarts
     ``delivered``   rows that the sinks have taken since the start
     ``replayed``    rows that were done once more, since a run had ended before they were done
-    ``lost``        elements that were taken and are nowhere: 0, or something is broken
+    ``lost``        rows that the journal no longer keeps although Spark is not done with them; what
+                    happens in front of the journal, or behind Spark, it does not see
     ``duplicated``  rows that came again and that a sink did not recognise
 
     ``lost`` and ``duplicated`` are ``None`` where nobody can tell.

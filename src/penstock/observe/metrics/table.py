@@ -240,7 +240,7 @@ METRICS: Final = (
         "penstock.ledger.lost",
         "counter",
         "{element}",
-        "elements that were taken and are nowhere, where that is known: more than 0 is a fault",
+        "rows that the journal let go of before Spark was done with them: more than 0 is a fault",
         lambda view: view.ledger.lost,
     ),
     of_pipeline(
