@@ -34,7 +34,7 @@ class WaitsForItsThread(ThreadStream):
     def add(self, n: int) -> None:
         super().add(n)
         done = threading.Event()
-        threading.Timer(0.05, done.set).start()
+        threading.Timer(0.12, done.set).start()
         self.work()
         done.wait()
 

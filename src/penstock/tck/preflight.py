@@ -22,8 +22,9 @@ GRACE = 1.0
 REST = 0.02
 """Seconds after which a thread that has not moved is at rest."""
 
-# Taken before any exploration replaces it.
+# Taken before any exploration replaces them.
 _sleep = time.sleep
+_monotonic = time.monotonic
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ def fly(exercise: Callable[[Arena], set[int]], answers_within: float = 0.0) -> P
     ``exercise`` returns the threads from which the subject called. Threads that were there before
     it began belong to a pool or a loop that several subjects share: no explorer can hold them, and
     it must not try, since ending such a thread would break the pool for good. The same goes for
-    those that do not call, but wake up each time that the subject is used.
+    those that do not call, but wake up each time that the subject is used, and only then.
     """
     for is_first in (True, False, False):
         bystanders = _Bystanders()
@@ -63,11 +64,20 @@ class _Bystanders:
         first = _switches_of_threads()
         _sleep(REST)
         self._resting = first.items() & _switches_of_threads().items()
+        self._since = _monotonic()
 
     def have_stirred(self) -> bool:
-        """Whether one of them has been awake since."""
+        """Whether one of them has been awake since, and does not wake up for reasons of its own.
+
+        A clock that ticks in the background also ticks while the subject is left alone.
+        """
         now = _switches_of_threads()
-        return any(now.get(thread, switches) != switches for thread, switches in self._resting)
+        moved = {each for each, switches in self._resting if now.get(each, switches) != switches}
+        if not moved:
+            return False
+        _sleep(_monotonic() - self._since)
+        later = _switches_of_threads()
+        return any(later.get(each) == now[each] for each in moved)
 
 
 def _switches_of_threads() -> dict[str, str]:

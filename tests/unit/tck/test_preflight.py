@@ -11,6 +11,7 @@ from concurrent.futures import Future
 
 import pytest
 
+from penstock.tck import preflight
 from penstock.tck.arena import Arena
 from penstock.tck.preflight import fly
 from penstock.tck.report import FACTORY
@@ -210,3 +211,23 @@ def test_a_call_that_raises_is_a_fault_of_the_factory() -> None:
         raise ArithmeticError("no luck")
 
     assert fault_of(fail) == (FACTORY, "factory(3) raised ArithmeticError('no luck')")
+
+
+@pytest.mark.parametrize("ticks_by_itself", [True, False])
+def test_a_thread_that_only_wakes_up_with_the_subject_belongs_to_it(
+    ticks_by_itself: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switches = 0
+
+    def sleep(seconds: float) -> None:
+        nonlocal switches
+        switches += ticks_by_itself and seconds != preflight.REST
+
+    def exercise(_: Arena) -> set[int]:
+        nonlocal switches
+        switches += 1
+        return set()
+
+    monkeypatch.setattr(preflight, "_switches_of_threads", lambda: {"other": str(switches)})
+    monkeypatch.setattr(preflight, "_sleep", sleep)
+    assert fly(exercise).controllable is ticks_by_itself
