@@ -6,6 +6,7 @@ import threading
 
 from penstock.api import UNBOUNDED, Subscription
 from penstock.demand.arguments import require_subscription
+from penstock.demand.endings import COMPLETED
 from penstock.demand.timeline import shorten
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import NewLock, report_undelivered, require_count
@@ -102,6 +103,15 @@ class Inlet:
     def ending(self) -> Exception | None:
         """How the stream ended: an error, ``COMPLETED``, or not yet."""
         return self._ending
+
+    def hand_over_error(self) -> Exception:
+        """The error with which it ended, for whoever passes it on.
+
+        It is not kept: its traceback leads to frames of the user, and those by their callers to us.
+        """
+        error, self._ending = self._ending, COMPLETED
+        assert error is not None
+        return error
 
     def refill(self, *, wanted: int, taken: int, starving_at: int = UNBOUNDED) -> None:
         """Ask for more, now that of all elements ``wanted`` are wanted and ``taken`` are gone.

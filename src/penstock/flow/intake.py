@@ -134,8 +134,7 @@ class Intake(Inlet, Receiver):
             self._host.ended.discard(self)
             self.close()
         if self.ending is not COMPLETED:
-            assert self.ending is not None
-            raise self.ending
+            raise self.hand_over_error()
 
     def _ask(self) -> bool:
         """Ask for what is wanted; whether something came at once."""

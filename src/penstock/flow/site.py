@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 __all__ = ["Located", "Site", "caller", "is_own", "named", "note", "parts_at", "with_note"]
 
@@ -107,10 +107,23 @@ def parts_at(frame: FrameType, line: int) -> Sequence[Located]:
     """The parts of a flow to which a frame belongs: woven code knows by the line."""
     if not is_own(frame):
         return ()
-    parts_from = frame.f_locals.get("parts_from")
+    parts_from = variable(frame, "parts_from")
     if parts_from is not None:
         parts: Sequence[Located] = parts_from(line)
         return parts
-    party = frame.f_locals.get("self")
+    party = variable(frame, "self")
     site = getattr(party, "site", OWN)
     return (party,) if party is not None and isinstance(site, Site | None) else ()
+
+
+def variable(frame: FrameType, name: str) -> Any:
+    """A variable of a function that runs, or ``None``.
+
+    Before Python 3.13 a look at one copies all of them to a dictionary that stays with the frame.
+    An error among them would keep the frame, and that the error: so the copy is emptied.
+    """
+    variables = frame.f_locals
+    value = variables.get(name)
+    if sys.version_info < (3, 13) and variables is not frame.f_globals:
+        variables.clear()
+    return value

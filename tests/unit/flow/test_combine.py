@@ -73,6 +73,13 @@ def test_publishers_are_checked_when_the_flow_is_assembled(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STATIC)
+def test_a_flow_on_which_it_is_called_is_the_first_publisher(name: str) -> None:
+    combine = getattr(Flow.of(1, 2), name)
+    result = combine(Flow.of(3, 4)).to_list().run_sync()
+    assert result == STATIC[name](Flow.of(1, 2), Flow.of(3, 4)).to_list().run_sync()
+
+
+@pytest.mark.parametrize("name", STATIC)
 def test_without_publishers_there_are_no_elements(name: str) -> None:
     subscriber: ManualSubscriber[Any] = ManualSubscriber()
     STATIC[name]().subscribe(subscriber)

@@ -18,6 +18,8 @@ from penstock import (
     Flow,
     IterablePublisher,
     Retry,
+    Subscriber,
+    Subscription,
     ThreadPool,
     VirtualTime,
 )
@@ -598,3 +600,60 @@ def test_repeat_keeps_the_rules(source: Flow[int]) -> None:
         completes_eagerly=True,
         repeatable=True,
     ).raise_if_failed()
+
+
+def fails_at_five(x: int) -> int:
+    if x == 5:
+        raise ValueError(x)
+    return x
+
+
+class Forgetful(Subscriber[Any]):
+    """Keeps of an error nothing but that it came: whoever keeps one keeps its frames."""
+
+    failed = False
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        subscription.request(99)
+
+    def on_next(self, element: Any) -> None:
+        pass
+
+    def on_error(self, error: Exception) -> None:
+        self.failed = True
+
+    def on_complete(self) -> None:
+        pass
+
+
+KEEPS_NO_ERROR: dict[str, Callable[[Flow[int]], Flow[Any]]] = {
+    "map": lambda flow: flow,
+    "retry": lambda flow: flow.retry(2),
+    "do_on_error": lambda flow: flow.do_on_error(lambda error: None),
+    "limit_rate": lambda flow: flow.limit_rate(2),
+    "on_backpressure_buffer": lambda flow: flow.on_backpressure_buffer(2),
+    "on_backpressure_latest": lambda flow: flow.on_backpressure_latest(),
+    "merge, with errors delayed": lambda flow: flow.merge(Flow.of(1), delay_errors=True),
+    "group_by": lambda flow: flow.group_by(lambda x: x, max_groups=9).flat_map(lambda group: group),
+    "groups that end early": lambda flow: flow.group_by(lambda x: x, max_groups=2).flat_map(
+        lambda group: group.take(1)
+    ),
+    "take_until": lambda flow: Flow.never().take_until(flow.skip(9)),
+    "share": lambda flow: flow.share(),
+}
+
+
+@pytest.mark.parametrize("operator", KEEPS_NO_ERROR)
+def test_a_subscriber_is_let_go_when_an_error_has_passed(operator: str) -> None:
+    flow = KEEPS_NO_ERROR[operator](Flow.range(1, 10).map(fails_at_five))
+    gc.collect()
+    gc.disable()
+    try:
+        subscriber = Forgetful()
+        flow.subscribe(subscriber)
+        assert subscriber.failed
+        gone = weakref.ref(subscriber)
+        del subscriber
+        assert gone() is None
+    finally:
+        gc.enable()

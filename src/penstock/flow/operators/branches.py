@@ -76,7 +76,7 @@ class Branch:
 
     def end(self, ending: Exception) -> None:
         """Nothing will follow what has been put here."""
-        self._ending = ending
+        self._ending = COMPLETED if self._left else ending
         host = self._host
         if host is not None:
             host.ended.add(self)
@@ -101,6 +101,7 @@ class Branch:
     def abandon(self) -> None:
         """Nobody will ever read it."""
         self._left = True
+        self._let_go_of_error()
         self.sweep()
 
     def forget(self) -> None:
@@ -134,6 +135,7 @@ class Branch:
         return started(self._elements(host))
 
     def _elements(self, host: Host) -> Elements:
+        seen = False
         try:
             yield None
             while True:
@@ -143,6 +145,7 @@ class Branch:
                     self._waiting = False
                     yield self._take()
                 elif ended and not self.arrived:
+                    seen = True
                     break
                 else:
                     if self._router.held_up:
@@ -150,6 +153,8 @@ class Branch:
                     yield PENDING
         finally:
             self._left = True
+            if not seen:
+                self._let_go_of_error()
             host.ended.discard(self)
             self.sweep()
             self._router.leave(self)
@@ -160,6 +165,11 @@ class Branch:
         element = self.arrived.popleft()
         self._router.make_room(1)
         return element
+
+    def _let_go_of_error(self) -> None:
+        """Nobody will see how it ended: an error leads by its frames to those who were here."""
+        if self._ending is not None:
+            self._ending = COMPLETED
 
     def _fail(self) -> None:
         error, self._ending = self._ending, COMPLETED

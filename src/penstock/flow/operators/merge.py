@@ -58,13 +58,14 @@ class Merge(Origin):
         finally:
             merging.close()
         if errors:
-            error, errors = self._summary(errors), None  # no cycle of an error and its frame
-            raise error
+            raise self._summary(errors)
 
     def _summary(self, errors: list[Exception]) -> Exception:
-        if len(errors) == 1:
-            return errors[0]
-        return ExceptionGroup(f"{self.name}: {len(errors)} inputs failed", errors)
+        failures = errors.copy()
+        errors.clear()  # no cycle of an error and the frame that has the list
+        if len(failures) == 1:
+            return failures[0]
+        return ExceptionGroup(f"{self.name}: {len(failures)} inputs failed", failures)
 
 
 def one_after_the_other(publishers: Iterable[Publisher[Any]]) -> Iterator[Publisher[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,7 @@ from penstock.flow.fluent import opened
 from penstock.flow.site import with_note
 from penstock.flow.stage import Stage
 
-__all__ = ["OnErrorMap", "OnErrorResume", "caught", "handled"]
+__all__ = ["OnErrorMap", "OnErrorResume", "caught"]
 
 
 class OnErrorResume(Stage):
@@ -34,8 +33,8 @@ class OnErrorResume(Stage):
         try:
             yield from unclosed(elements)
             return
-        except self._only:
-            publisher = require_publisher(self.name, self._function(caught(handled())))
+        except self._only as error:
+            publisher = require_publisher(self.name, self._function(caught(error)))
         yield from opened(publisher, host)
 
 
@@ -69,14 +68,3 @@ class OnErrorMap(Stage):
 def caught(error: Exception) -> Exception:
     """``error``, as a function of the user gets to see it."""
     return without_own_frames(with_note(error))
-
-
-def handled() -> Exception:
-    """The error that is being handled, for a frame that lives on and has no name for it.
-
-    Before Python 3.13 a frame keeps a copy of its variables once somebody has looked at them, as
-    notes do. An error among them would keep the frame, and that the error.
-    """
-    error = sys.exception()
-    assert isinstance(error, Exception)
-    return error

@@ -116,9 +116,8 @@ class Reservoir(Inlet):
             self.cancel()
             self._abandoned = True
             self._sweep()
-        assert self.ending is not None
         if self.ending is not COMPLETED:
-            raise self.ending
+            raise self.hand_over_error()
 
     def _sweep(self) -> None:
         """Nobody will pull what is still here."""

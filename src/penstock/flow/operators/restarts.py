@@ -8,7 +8,7 @@ from typing import Any
 from penstock.flow.elements import PENDING, Elements, Host, close, started, unclosed
 from penstock.flow.fluent import Fluent, opened
 from penstock.flow.operators.alarm import Alarm
-from penstock.flow.operators.recovery import caught, handled
+from penstock.flow.operators.recovery import caught
 from penstock.flow.retry import Retry
 from penstock.flow.site import note
 from penstock.flow.stage import Origin
@@ -91,12 +91,12 @@ class RetryAfterErrors(Restart):
             try:
                 yield from unclosed(elements)
                 return
-            except Exception:
-                again = self._policy.covers(caught(handled()))
+            except Exception as error:
+                again = self._policy.covers(caught(error))
                 delay = next(delays, None) if again else None
                 if delay is None:
                     if tries > 1:
-                        note(handled(), f"tried {tries} times by retry, assembled at {self.site}")
+                        note(error, f"tried {tries} times by retry, assembled at {self.site}")
                     raise
             finally:
                 close(elements)

@@ -39,7 +39,7 @@ class TakeUntil(Stage):
                     if signal.has_come():
                         break
             if signal.ending not in (None, COMPLETED):
-                raise signal.ending
+                raise signal.hand_over_error()
         finally:
             host.ended.discard(signal)
             signal.close()

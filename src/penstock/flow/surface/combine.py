@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MethodType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from penstock.api import Publisher
@@ -33,12 +34,26 @@ C = TypeVar("C")
 D = TypeVar("D")
 
 
+if TYPE_CHECKING:
+    of_publishers = staticmethod
+else:
+
+    class of_publishers(staticmethod):  # noqa: N801 - a decorator
+        """``Flow.merge(flow, other)`` may also be written ``flow.merge(other)``."""
+
+        def __get__(self, flow, owner=None):
+            return self.__func__ if flow is None else MethodType(self.__func__, flow)
+
+
 class Combine(Fluent[T_co]):
-    """What makes one flow of several publishers."""
+    """What makes one flow of several publishers.
+
+    Called on a flow, that flow is the first of them.
+    """
 
     __slots__ = ()
 
-    @staticmethod
+    @of_publishers
     def merge(
         *publishers: Publisher[A], concurrency: int | None = None, delay_errors: bool = False
     ) -> Flow[A]:
@@ -46,6 +61,8 @@ class Combine(Fluent[T_co]):
 
         Publishers that never wait take turns of 256 elements, so an endless one lets the others
         through. With ``concurrency``, only so many are subscribed to at a time.
+
+        ``flow.merge(other)`` is the same as ``Flow.merge(flow, other)``.
 
         Emits when: one of the publishers does.
         Backpressures when: nothing is wanted.
@@ -75,9 +92,11 @@ class Combine(Fluent[T_co]):
         origin = Merge("merge", inputs, size, delay_errors=delays)
         return Fluent._from(origin)._then(Portions("merge"))
 
-    @staticmethod
+    @of_publishers
     def concat(*publishers: Publisher[A]) -> Flow[A]:
         """The elements of all publishers, one publisher after the other.
+
+        ``flow.concat(other)`` is the same as ``Flow.concat(flow, other)``.
 
         Emits when: the current publisher does.
         Backpressures when: nothing is wanted; the next publisher is subscribed to when the current
@@ -104,24 +123,26 @@ class Combine(Fluent[T_co]):
         return Fluent._from(origin)._then(Portions("concat"))
 
     @overload
-    @staticmethod
+    @of_publishers
     def zip(a: Publisher[A], b: Publisher[B], /) -> Flow[tuple[A, B]]: ...
     @overload
-    @staticmethod
+    @of_publishers
     def zip(a: Publisher[A], b: Publisher[B], c: Publisher[C], /) -> Flow[tuple[A, B, C]]: ...
     @overload
-    @staticmethod
+    @of_publishers
     def zip(
         a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /
     ) -> Flow[tuple[A, B, C, D]]: ...
     @overload
-    @staticmethod
+    @of_publishers
     def zip(*publishers: Publisher[Any]) -> Flow[tuple[Any, ...]]: ...
-    @staticmethod
+    @of_publishers
     def zip(*publishers: Publisher[Any]) -> Flow[Any]:
         """Tuples of the first elements of all publishers, of the second ones, and so on.
 
         An element that finds no partner, since another publisher has ended, is discarded.
+
+        ``flow.zip(other)`` is the same as ``Flow.zip(flow, other)``.
 
         Emits when: each publisher has given one more element.
         Backpressures when: nothing is wanted, or an element waits for its partners.
@@ -145,28 +166,30 @@ class Combine(Fluent[T_co]):
         return Fluent._from(Zip("zip", _required("zip", publishers)))
 
     @overload
-    @staticmethod
+    @of_publishers
     def combine_latest(a: Publisher[A], b: Publisher[B], /) -> Flow[tuple[A, B]]: ...
     @overload
-    @staticmethod
+    @of_publishers
     def combine_latest(
         a: Publisher[A], b: Publisher[B], c: Publisher[C], /
     ) -> Flow[tuple[A, B, C]]: ...
     @overload
-    @staticmethod
+    @of_publishers
     def combine_latest(
         a: Publisher[A], b: Publisher[B], c: Publisher[C], d: Publisher[D], /
     ) -> Flow[tuple[A, B, C, D]]: ...
     @overload
-    @staticmethod
+    @of_publishers
     def combine_latest(*publishers: Publisher[Any]) -> Flow[tuple[Any, ...]]: ...
-    @staticmethod
+    @of_publishers
     def combine_latest(*publishers: Publisher[Any]) -> Flow[Any]:
         """Tuples of the latest element of each publisher, one for each element that comes.
 
         Where several have an element they take turns, one element each, in the sequence in which
         they were given. Until all have given one, a publisher that waits goes on, and only its
         latest element counts; one that never waits stays at its first element.
+
+        ``flow.combine_latest(other)`` is the same as ``Flow.combine_latest(flow, other)``.
 
         Emits when: a publisher gives an element and all others have given one before.
         Backpressures when: nothing is wanted.
@@ -191,9 +214,11 @@ class Combine(Fluent[T_co]):
         inputs = _required("combine_latest", publishers)
         return Fluent._from(CombineLatest("combine_latest", inputs))
 
-    @staticmethod
+    @of_publishers
     def race(*publishers: Publisher[A]) -> Flow[A]:
         """The elements of the publisher that is the first to give anything, be it its end.
+
+        ``flow.race(other)`` is the same as ``Flow.race(flow, other)``.
 
         Emits when: the winner does. If several have something at once, the first of them wins.
         Backpressures when: nothing is wanted.
