@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from contextvars import Context, copy_context
 from threading import get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from weakref import ref
 
 from penstock.api import UNBOUNDED, Subscriber
 from penstock.demand import Outlet, illegal_request
-from penstock.flow.elements import SATISFIED, Elements, Host, Receiver, close, is_used_up, listen
+from penstock.flow.elements import (
+    SATISFIED,
+    Discarded,
+    Elements,
+    Host,
+    Receiver,
+    close,
+    is_used_up,
+    listen,
+)
 from penstock.flow.event_loop import remember_running_loop
 from penstock.flow.site import named, with_note
 from penstock.flow.weaving import Sink
@@ -62,7 +70,7 @@ class Driver(Outlet[T]):
         self.over = False
         self.part_of: Host | None = None
         self.ended: set[object] = set()
-        self.discards: list[Callable[[Any], object]] = []
+        self.discards: dict[Discarded, None] = {}
         listen(self, plan.listeners)  # at once: it may be cancelled before a stage is opened
         self.sized: object = None
         self.prepared = plan.origin.prepare(self)

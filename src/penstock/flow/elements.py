@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PENDING",
     "SATISFIED",
+    "Discarded",
     "Elements",
     "Host",
     "Pause",
@@ -60,6 +61,9 @@ SATISFIED: Final = Pause.SATISFIED
 Elements: TypeAlias = Iterator[Any]
 """Elements and ``PENDING``, in any mixture."""
 
+Discarded: TypeAlias = Callable[[Any], object]
+"""What is told of an element that will not be delivered."""
+
 
 class Host(Protocol):
     """Whoever pulls the last stage, as all stages of one run see it."""
@@ -77,7 +81,7 @@ class Host(Protocol):
     As long as there are any, the host looks for the end of the flow without waiting for demand.
     """
 
-    discards: list[Callable[[Any], object]]
+    discards: dict[Discarded, None]
     """What ``do_on_discard`` asked to be called for elements that will not be delivered.
 
     Those of a run and of all that takes part in it, each of them once.
@@ -133,7 +137,7 @@ class PlainHost(ABC):
         self._source: Callable[[], Elements | None] = lambda: None
         self.over = False
         self.ended: set[object] = set()
-        self.discards: list[Callable[[Any], object]] = []
+        self.discards: dict[Discarded, None] = {}
         self.prepared: Any = None
         self.sized: object = None
         self.tasks: set[Future[Any]] = set()
@@ -160,15 +164,16 @@ class PlainHost(ABC):
         task.add_done_callback(self.tasks.discard)
 
 
-def listen(host: Host, listeners: Iterable[Callable[[Any], object]]) -> None:
+def listen(host: Host, listeners: Iterable[Discarded]) -> None:
     """Tell ``listeners`` of what will be discarded; one that is known is not told twice."""
-    host.discards.extend(each for each in listeners if each not in host.discards)
+    host.discards.update(dict.fromkeys(listeners))
 
 
 def discard(host: Host, elements: Iterable[Any]) -> None:
     """Say that ``elements``, which a stage had taken, will not be delivered."""
+    listeners = tuple(host.discards)  # another thread may add one
     for element in elements:  # also if nobody is told: an iterator may take them out of a place
-        for tell in host.discards:
+        for tell in listeners:
             tell(element)
 
 

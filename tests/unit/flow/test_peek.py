@@ -509,3 +509,35 @@ def test_a_coroutine_function_is_refused() -> None:
 
     with pytest.raises(TypeError, match="use map_async"):
         Flow.of(1).do_on_next(later)
+
+
+def test_do_on_discard_of_many_inner_flows_costs_the_same_for_each() -> None:
+    class Counting:
+        compared = 0
+
+        def __call__(self, element: object) -> None:
+            pass
+
+        def __eq__(self, other: object) -> bool:
+            Counting.compared += 1
+            return self is other
+
+        def __hash__(self) -> int:
+            return id(self)
+
+    flow = Flow.range(1_000).flat_map(lambda x: Flow.of(x).do_on_discard(Counting()))
+    assert flow.count().run_sync() == 1_000
+    assert Counting.compared < 1_000
+
+
+def test_do_on_discard_takes_a_function_that_has_no_hash() -> None:
+    class Unhashable(list[Any]):
+        def __call__(self, element: object) -> None:
+            self.append(element)
+
+    lost = Unhashable()
+    source: ManualPublisher[int] = ManualPublisher()
+    subscriber = subscribed(Flow.from_publisher(source).buffer(9).do_on_discard(lost), request=1)
+    source.next(1)
+    subscriber.cancel()
+    assert lost == [1]

@@ -98,6 +98,12 @@ class DiscardListener:
     name: str = field(compare=False)  # for notes: what fails in here fails in that operator
     site: Site | None = field(compare=False)
 
+    def __hash__(self) -> int:
+        try:
+            return hash(self.function)
+        except TypeError:  # such an object may still be called
+            return hash(type(self.function))
+
     def __call__(self, element: Any) -> None:
         """Tell the function of an element; others that are discarded do not suffer from it."""
         if isinstance(element, self.only):

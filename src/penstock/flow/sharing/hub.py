@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any, Final, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher, Subscriber
 from penstock.demand import COMPLETED, require_element
-from penstock.flow.elements import PENDING, Elements, close_quietly, discard, is_used_up
+from penstock.flow.elements import PENDING, Discarded, Elements, close_quietly, discard, is_used_up
 from penstock.flow.fluent import opened
 from penstock.flow.intake import PREFETCH
 from penstock.flow.operators.recovery import caught
@@ -57,7 +56,7 @@ class Hub(Broadcast[T]):
         # What makes it a host.
         self.over = False
         self.ended: set[object] = set()
-        self.discards: list[Callable[[Any], object]] = []
+        self.discards: dict[Discarded, None] = {}
         self.prepared: Any = None
         self.sized: object = None
 

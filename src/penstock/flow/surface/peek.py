@@ -130,7 +130,8 @@ class Peek(Fluent[T_co]):
         cancelled or failed, or because they were dropped. It hears of all operators of the run,
         whether they stand in front of it or behind it, on whatever thread they run. So their
         elements may be of several kinds, of which ``only`` selects some. A function that stands in
-        several places of a run is told of each element once. Elements that a ``filter`` leaves out,
+        several places of a run is told of each element once; one that is made anew for each inner
+        flow is one more to tell, until the run ends. Elements that a ``filter`` leaves out,
         or ``take`` does not need, are not lost.
 
         Emits when: an element comes.
