@@ -317,6 +317,28 @@ def test_run_sync_does_not_disturb_a_source_that_is_closing() -> None:
     assert events == ["closing", "closed"]
 
 
+async def one_between_turns(before: int, after: int) -> AsyncIterator[int]:
+    for _ in range(before):
+        await asyncio.sleep(0)
+    yield 1
+    for _ in range(after):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("other", range(4))
+@pytest.mark.parametrize("one", range(4))
+def test_run_sync_is_not_stopped_by_a_source_that_gives_an_element_too_many(
+    one: int, other: int
+) -> None:
+    sources = (Flow.from_async_iterable(one_between_turns(turns, 9)) for turns in (one, other))
+    assert Flow.merge(*sources).take(1).run_sync() == 1
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_run_sync_returns_when_a_source_ends_some_turns_behind_its_last_element(after: int) -> None:
+    assert Flow.from_async_iterable(one_between_turns(2, after)).run_sync() == 1
+
+
 def test_run_sync_within_a_loop_runs_what_needs_not_wait() -> None:
     async def main() -> int | None:
         return Flow.range(3).flat_map(lambda x: Flow.of(x, x)).count().run_sync()
