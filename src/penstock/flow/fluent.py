@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher, Subscriber
 from penstock.demand import require_subscriber
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Fluent", "opened", "with_origin"]
 
 T_co = TypeVar("T_co", covariant=True)
+
+MOST_NAMES: Final = 9
+"""So many operators ``repr`` names, of a longer flow those at both ends."""
 
 
 class Fluent(Generic[T_co]):
@@ -73,6 +77,13 @@ class Fluent(Generic[T_co]):
             driver.cancel()
             raise
         driver.wake()
+
+    def __repr__(self) -> str:
+        parts = [*(flow._stage for flow in self._lineage() if flow._stage), self._origin][::-1]
+        # Some operators are made of two stages, which have one name and one site.
+        names = [name for (name, _), _ in groupby((part.name, part.site) for part in parts)]
+        shown = names if len(names) <= MOST_NAMES else [*names[:3], "...", *names[-3:]]
+        return f"<Flow: {' '.join(shown)}>"
 
     @property
     def plan(self) -> Plan:

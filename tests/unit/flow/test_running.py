@@ -371,3 +371,14 @@ def test_a_flow_without_asynchronous_parts_does_not_import_asyncio() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
+
+
+def test_the_repr_of_a_flow_names_its_operators() -> None:
+    flow = Flow.range(9).map(str).filter(len)
+    assert repr(flow) == "<Flow: range map filter>"
+    assert repr(Flow.merge(flow, flow).take(2)) == "<Flow: merge take>"
+
+
+def test_the_repr_of_a_long_flow_names_both_ends() -> None:
+    flow = Flow.of(2, 1).map(str).filter(len).skip(1).take(1).map(int).distinct().scan(0, max)
+    assert repr(flow.last().count()) == "<Flow: of map filter ... scan last count>"
