@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -120,10 +121,12 @@ def variable(frame: FrameType, name: str) -> Any:
     """A variable of a function that runs, or ``None``.
 
     Before Python 3.13 a look at one copies all of them to a dictionary that stays with the frame.
-    An error among them would keep the frame, and that the error: so the copy is emptied.
+    An error among them would keep the frame, and that the error: so the copy is emptied. Not while
+    somebody traces: then it may be copied back any moment, by another thread that runs the frame.
     """
     variables = frame.f_locals
     value = variables.get(name)
-    if sys.version_info < (3, 13) and variables is not frame.f_globals:
+    traced = sys.gettrace() is not None or threading.gettrace() is not None
+    if sys.version_info < (3, 13) and not traced and variables is not frame.f_globals:
         variables.clear()
     return value
