@@ -48,7 +48,7 @@ class PublisherBench:
         self.arena.reaches(lambda: len(probe.elements) >= 2)
         probe.cancel()
         self.arena.settle()
-        return probe.callers - {threading.get_ident()}
+        return probe.callers - {threading.get_native_id()}
 
     # What a check says.
 

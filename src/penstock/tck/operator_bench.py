@@ -55,7 +55,7 @@ class OperatorBench:
         self.arena.reaches(lambda: len(pipe.below.elements) >= 2 or pipe.below.ended)
         pipe.below.cancel()
         self.arena.settle()
-        return (pipe.below.callers | pipe.source.callers) - {threading.get_ident()}
+        return (pipe.below.callers | pipe.source.callers) - {threading.get_native_id()}
 
     # What a check says.
 

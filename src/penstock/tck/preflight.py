@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,8 +18,12 @@ __all__ = ["Preflight", "fly"]
 LIMIT = 3.0
 GRACE = 1.0
 """Seconds that an exercise may take to come to its end when its time is up."""
+FLIGHTS = 6
+"""So often a bystander must wake up with the subject to belong to it, but for the first time."""
 REST = 0.02
 """Seconds after which a thread that has not moved is at rest."""
+
+SWITCHES = "voluntary_ctxt_switches"
 
 # Taken before any exploration replaces them.
 _sleep = time.sleep
@@ -43,17 +46,21 @@ def fly(exercise: Callable[[Arena], set[int]], answers_within: float = 0.0) -> P
     it must not try, since ending such a thread would break the pool for good. The same goes for
     those that do not call, but wake up each time that the subject is used, and only then.
     """
-    for is_first in (True, False, False):
+    suspects: set[int] = set()
+    for number in range(FLIGHTS):
         bystanders = _Bystanders()
-        before = set(sys._current_frames())
+        before = _threads_here()
         flight = _Flight(exercise, answers_within)
         fault = flight.run()
         if fault is not None:
             return Preflight(controllable=True, fault=fault)
         if flight.callers & before:
             return Preflight(controllable=False)
-        if not is_first and not bystanders.have_stirred():
-            return Preflight(controllable=True)
+        if number:  # the first one may wake up whoever has to prepare something
+            stirred = bystanders.stirred()
+            suspects = stirred & suspects if number > 1 else stirred
+            if not suspects:
+                return Preflight(controllable=True)
     return Preflight(controllable=False)
 
 
@@ -66,31 +73,36 @@ class _Bystanders:
         self._resting = first.items() & _switches_of_threads().items()
         self._since = _monotonic()
 
-    def have_stirred(self) -> bool:
-        """Whether one of them has been awake since, and does not wake up for reasons of its own.
+    def stirred(self) -> set[int]:
+        """Those who have been awake since, and do not wake up for reasons of their own.
 
         A clock that ticks in the background also ticks while the subject is left alone.
         """
         now = _switches_of_threads()
         moved = {each for each, switches in self._resting if now.get(each, switches) != switches}
         if not moved:
-            return False
+            return moved
         _sleep(_monotonic() - self._since)
         later = _switches_of_threads()
-        return any(later.get(each) == now[each] for each in moved)
+        return {each for each in moved if later.get(each) == now[each]}
 
 
-def _switches_of_threads() -> dict[str, str]:
+def _switches_of_threads() -> dict[int, str]:
     """How often each other thread began and ceased to wait; nothing where the system is silent."""
-    me = str(threading.get_native_id())
     found = {}
     for task in TASKS.glob("*"):
         try:
-            found[task.name] = (task / "status").read_text().partition("voluntary_ctxt_switches")[2]
+            found[int(task.name)] = (task / "status").read_text().partition(SWITCHES)[2]
         except OSError:
             continue  # it has just ended
-    found.pop(me, None)
+    found.pop(threading.get_native_id(), None)
     return found
+
+
+def _threads_here() -> set[int]:
+    """All threads, by the numbers of the system: Python's own are given to the next one at once."""
+    known = {thread.native_id for thread in threading.enumerate() if thread.native_id is not None}
+    return known | {int(task.name) for task in TASKS.glob("*")}
 
 
 class _Flight:

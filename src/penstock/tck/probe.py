@@ -174,7 +174,7 @@ class Probe:
         self._note(signal, *arguments)
         self.signals += 1
         me = threading.get_ident()
-        self.callers.add(me)
+        self.callers.add(threading.get_native_id())
         self._arena.noticed()
         if self._inside.count(me) < len(self._inside):
             self._fail("1.3", f"{signal} came while another thread was within a signal")

@@ -65,7 +65,7 @@ class ProcessorBench:
         probe.cancel()
         self.arena.settle()
         callers = probe.callers | self._upstream(processor).callers
-        return callers - {threading.get_ident()}
+        return callers - {threading.get_native_id()}
 
     # What a check says.
 

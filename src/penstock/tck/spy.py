@@ -148,7 +148,7 @@ class Spy:
         me = threading.get_ident()
         self._arena.noticed()
         self._note(call, *arguments)
-        self.callers.add(me)
+        self.callers.add(threading.get_native_id())
         if any(thread != me for thread in self._inside):
             self.object_to_overlap(call)
         self._look_for_its_cause(call)

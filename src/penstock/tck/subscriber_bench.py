@@ -48,7 +48,7 @@ class SubscriberBench:
         completed.complete()
         failed.fail()
         self.arena.settle()
-        return (completed.spy.callers | failed.spy.callers) - {threading.get_ident()}
+        return (completed.spy.callers | failed.spy.callers) - {threading.get_native_id()}
 
     def _exercise(self, stream: Stream) -> None:
         if self.claims.puppet is not None and self._puppet(stream) is not None:

@@ -228,6 +228,6 @@ def test_a_thread_that_only_wakes_up_with_the_subject_belongs_to_it(
         switches += 1
         return set()
 
-    monkeypatch.setattr(preflight, "_switches_of_threads", lambda: {"other": str(switches)})
+    monkeypatch.setattr(preflight, "_switches_of_threads", lambda: {0: str(switches)})
     monkeypatch.setattr(preflight, "_sleep", sleep)
     assert fly(exercise).controllable is ticks_by_itself

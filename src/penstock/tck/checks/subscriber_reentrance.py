@@ -39,7 +39,7 @@ def takes_many_elements_from_within_request(bench: SubscriberBench) -> None:
     Work elements off in a loop, not by a function that calls itself.
     """
     first = _expect_served(bench, 1)
-    calls_at_once = first.spy.callers == {threading.get_ident()}
+    calls_at_once = first.spy.callers == {threading.get_native_id()}
     _expect_served(bench, MANY if calls_at_once else SOME, silent=True)
 
 
