@@ -118,7 +118,8 @@ def a_cancel_against_a_hop(env: Environment) -> None:
     env.par(foreign.send, subscriber.cancel)
     env.settle()
     assert subscriber.endings == []
-    assert [*subscriber.elements, *discarded] == list(range(foreign.sent))
+    # What came late is told by the thread that brought it, perhaps ahead of what waited.
+    assert sorted([*subscriber.elements, *discarded]) == list(range(foreign.sent))
 
 
 def made_on_threads_in_front(env: Environment) -> None:

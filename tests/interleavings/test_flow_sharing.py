@@ -198,6 +198,17 @@ def an_end_against_a_newcomer(env: Environment) -> None:
     assert late.signals == ["on_subscribe", 0, "on_complete"]
 
 
+def an_error_against_a_newcomer(env: Environment) -> None:
+    foreign, one, late = Foreign(env), SerialSubscriber(env), SerialSubscriber(env)
+    shared = Flow.from_publisher(foreign).share()
+    shared.subscribe(one)
+    first = foreign.subscriber
+    env.par(lambda: first.on_error(ValueError("no more")), lambda: shared.subscribe(late))
+    assert one.endings == [ValueError]
+    began_anew = foreign.subscriber is not first
+    assert late.endings == ([] if began_anew else [ValueError])
+
+
 def a_connection_is_cancelled_against_an_element(env: Environment) -> None:
     foreign, one = Foreign(env), SerialSubscriber(env)
     shared = Flow.from_publisher(foreign).publish()
@@ -219,6 +230,7 @@ SCENARIOS: list[Scenario] = [
     the_last_one_leaves_while_another_comes,
     two_start_one_run,
     an_end_against_a_newcomer,
+    an_error_against_a_newcomer,
     a_connection_is_cancelled_against_an_element,
 ]
 

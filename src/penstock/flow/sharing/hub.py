@@ -277,6 +277,7 @@ class Hub(Broadcast[T]):
     def _forget_if_over(self) -> None:
         if self._state is BroadcastState.SHUT_DOWN:
             super()._forget_if_over()
-        if self._grace is not None and not self._is_active and not self._members:
+        unseen = self._members or self._kept_alive  # by who is here, or is about to come
+        if self._grace is not None and not self._is_active and not unseen:
             # Newcomers get another run. An error would keep its frames, and those who left.
             self._ending = COMPLETED
