@@ -19,11 +19,12 @@ And what they are made of:
 
 ``frames.py``             the frames by which one end of a websocket asks the other for elements
 ``credit.py``             demand that is told to the other end
+``remote.py``             a source at the other end of a connection
 ``reconnecting.py``       a connection that is made anew when it is lost
 ``positions.py``          sources that go on behind a position
 ``socket_options.py``     what the system is to do with their connections
 ``outflow.py``            the subscriber behind one connection of a server
-``serving.py``            what servers share
+``serving.py``            a server with such a subscriber for each connection
 ``own_loop.py``           an asyncio loop on a thread of its own
 ``sse_events.py``, ``json_text.py``, ``remote_error.py``, ``arguments.py``   smaller things
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from websockets.typing import Subprotocol
 
+from penstock.connectors.remote_error import told
 from penstock.demand import shorten
 
 __all__ = [
@@ -47,7 +48,7 @@ def next_frame(text: str) -> str:
 
 def error_frame(error: Exception) -> str:
     """The end by an error, in words."""
-    return json.dumps({"error": f"{type(error).__name__}: {error}"})
+    return json.dumps({"error": told(error)})
 
 
 def read_frame(message: str | bytes, kinds: tuple[str, ...]) -> tuple[str, Any]:

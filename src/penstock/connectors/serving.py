@@ -1,4 +1,4 @@
-"""What servers share: the socket, the thread, and the flow that each connection gets."""
+"""What servers share: the socket, the thread, and one bounded subscriber for each connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import errno
 import json
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Literal, TypeAlias
@@ -14,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from penstock.api import Publisher
 from penstock.connectors.arguments import require_choice, require_port
+from penstock.connectors.outflow import Outflow
 from penstock.connectors.own_loop import OwnLoop
 from penstock.flow import Flow
 from penstock.flow.arguments import require_callable, require_publisher, require_size, require_text
@@ -24,8 +26,7 @@ __all__ = [
     "Policy",
     "Request",
     "Server",
-    "address_of",
-    "listening_socket",
+    "served",
 ]
 
 Policy: TypeAlias = Literal["wait", "drop", "latest", "disconnect"]
@@ -66,20 +67,51 @@ PRESSURE: Final[dict[str, Callable[[Flow[Any], int], Flow[Any]]]] = {
     "disconnect": lambda flow, capacity: flow.on_backpressure_buffer(capacity, "error"),
 }
 
+Stop: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+
+Start: TypeAlias = Callable[[socket.socket], Coroutine[Any, Any, Stop]]
+"""Serves whoever connects, on the loop where it runs; what it returns ends that."""
+
 
 class Connections:
-    """The flows of all connections: who makes them, and how much each may hold."""
+    """The flows of all connections: who makes them, how much each may hold, and who is here."""
 
-    def __init__(self, connector: str, factory: FlowFactory, capacity: int, policy: Policy) -> None:
+    def __init__(
+        self,
+        connector: str,
+        factory: FlowFactory,
+        capacity: int,
+        policy: Policy,
+        encode: Callable[[Any], str],
+    ) -> None:
         self._connector = connector
         self._factory = require_callable(connector, factory)
         self._policy = require_choice(connector, "policy", policy, PRESSURE)
-        self.capacity = require_size(connector, "capacity", capacity)
+        self._capacity = require_size(connector, "capacity", capacity)
+        self._open: set[Outflow] = set()
+        self.encode = require_callable(connector, encode)
 
     def flow_for(self, request: Request) -> Flow[Any]:
         """What a connection is to get."""
         made = require_publisher(self._connector, self._factory(request))
-        return PRESSURE[self._policy](Flow.from_publisher(made), self.capacity)
+        return PRESSURE[self._policy](Flow.from_publisher(made), self._capacity)
+
+    @contextmanager
+    def subscribed(self, flow: Flow[Any]) -> Iterator[Outflow]:
+        """The elements of ``flow`` on their way to a connection, for as long as there is one."""
+        outflow = Outflow(self._capacity)
+        self._open.add(outflow)
+        try:
+            flow.subscribe(outflow)
+            yield outflow
+        finally:
+            self._open.discard(outflow)
+            outflow.cancel()
+
+    def stop(self) -> None:
+        """No connection gets any more elements."""
+        for outflow in tuple(self._open):
+            outflow.stop()
 
 
 class Server:
@@ -88,7 +120,7 @@ class Server:
     Use it in a ``with`` block, or an ``async with`` block, or call ``close``.
     """
 
-    def __init__(self, address: str, loop: OwnLoop, stop: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, address: str, loop: OwnLoop, stop: Stop) -> None:
         self._address = address
         self._loop = loop
         self._stop = stop
@@ -104,7 +136,7 @@ class Server:
         if not self._closed:
             self._closed = True
             try:
-                self._loop.run(awaiting(self._stop))
+                self._loop.run(self._stop())
             finally:
                 self._loop.close()
 
@@ -133,9 +165,11 @@ class Server:
         await to_thread(self.close)
 
 
-async def awaiting(function: Callable[[], Awaitable[None]]) -> None:
-    """What ``function`` returns, as a coroutine."""
-    await function()
+def served(connector: str, scheme: str, host: str, port: int, start: Start) -> Server:
+    """A server that runs, on a thread of its own."""
+    listening = listening_socket(connector, host, port)
+    loop = OwnLoop(f"penstock-{scheme}-server")
+    return Server(address_of(scheme, host, listening), loop, loop.run(start(listening)))
 
 
 def listening_socket(connector: str, host: str, port: int) -> socket.socket:

@@ -7,6 +7,7 @@ import logging
 import socket
 from asyncio import create_task
 from collections.abc import AsyncIterator, Callable, Iterable
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, Final
 
@@ -22,16 +23,15 @@ from starlette.routing import Route
 from penstock.api import UNBOUNDED
 from penstock.connectors.arguments import require_texts
 from penstock.connectors.json_text import json_text
-from penstock.connectors.outflow import Outflow
-from penstock.connectors.own_loop import OwnLoop
+from penstock.connectors.remote_error import told
 from penstock.connectors.serving import (
     Connections,
     FlowFactory,
     Policy,
     Request,
     Server,
-    address_of,
-    listening_socket,
+    Stop,
+    served,
 )
 from penstock.connectors.sse_events import COMPLETE, FAILURE, event_text
 from penstock.flow import Flow
@@ -92,31 +92,25 @@ def serve_server_sent_events(
         [Event(id='3', event='message', data=3), Event(id='4', event='message', data=4)]
     """
     handler = Handler(
-        Connections(NAME, flow_factory, capacity, policy),
-        require_callable(NAME, encode),
+        Connections(NAME, flow_factory, capacity, policy, encode),
         None if position_of is None else require_callable(NAME, position_of),
     )
     pages = require_texts(NAME, "origins", origins)
-    listening = listening_socket(NAME, host, port)
-    server = uvicorn.Server(
-        uvicorn.Config(
-            application(handler, host, pages), log_config=None, access_log=False, lifespan="off"
-        )
-    )
-    loop = OwnLoop("penstock-event-server")
-    serving = loop.run(started(server, listening))
+    return served(NAME, "http", host, port, partial(start, handler, host, pages))
+
+
+async def start(handler: Handler, host: str, pages: list[str], listening: socket.socket) -> Stop:
+    """Serve on this loop."""
+    app = application(handler, host, pages)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
+    serving = create_task(server.serve(sockets=[listening]))
 
     async def stop() -> None:
-        handler.stop()
+        handler.connections.stop()
         server.should_exit = True
         await serving
 
-    return Server(address_of("http", host, listening), loop, stop)
-
-
-async def started(server: uvicorn.Server, listening: socket.socket) -> Any:
-    """The task in which the server runs."""
-    return create_task(server.serve(sockets=[listening]))
+    return stop
 
 
 def application(handler: Handler, host: str, pages: list[str]) -> Starlette:
@@ -140,15 +134,10 @@ class Handler:
     """What happens on each connection."""
 
     def __init__(
-        self,
-        connections: Connections,
-        encode: Callable[[Any], str],
-        position_of: Callable[[Any], object] | None,
+        self, connections: Connections, position_of: Callable[[Any], object] | None
     ) -> None:
-        self._connections = connections
-        self._encode = encode
+        self.connections = connections
         self._position_of = position_of
-        self._open: set[Outflow] = set()
 
     async def answer(self, request: HttpRequest) -> Response:
         """Send what there is until either end has enough."""
@@ -158,7 +147,7 @@ class Handler:
         except ValueError as error:
             return PlainTextResponse(str(error), status_code=400)
         try:
-            flow = self._connections.flow_for(asked)
+            flow = self.connections.flow_for(asked)
         except Exception as error:
             logger.warning("%s: there is no flow for %s", NAME, asked, exc_info=error)
             return PlainTextResponse(told(error), status_code=500)
@@ -166,34 +155,20 @@ class Handler:
             self._events(flow), media_type="text/event-stream", headers=HEADERS
         )
 
-    def stop(self) -> None:
-        """End all connections."""
-        for outflow in tuple(self._open):
-            outflow.stop()
-
     async def _events(self, flow: Flow[Any]) -> AsyncIterator[str]:
-        outflow = Outflow(self._connections.capacity)
-        self._open.add(outflow)
         try:
-            flow.subscribe(outflow)
-            outflow.request(UNBOUNDED)
-            async for element in outflow:
-                yield event_text(self._encode(element), position=self._id_of(element))
-            if not outflow.stopped:
-                yield event_text("null", event=COMPLETE)
+            with self.connections.subscribed(flow) as outflow:
+                outflow.request(UNBOUNDED)
+                async for element in outflow:
+                    text = self.connections.encode(element)
+                    yield event_text(text, position=self._id_of(element))
+                if not outflow.stopped:
+                    yield event_text("null", event=COMPLETE)
         except Exception as error:
             logger.warning("%s: a connection ends with an error", NAME, exc_info=error)
             yield event_text(json.dumps(told(error)), event=FAILURE)
-        finally:
-            self._open.discard(outflow)
-            outflow.cancel()
 
     def _id_of(self, element: Any) -> str:
         if self._position_of is None:
             return ""
         return json.dumps(self._position_of(element), allow_nan=False)
-
-
-def told(error: Exception) -> str:
-    """An error in the words for the other end."""
-    return f"{type(error).__name__}: {error}"

@@ -12,26 +12,15 @@ from httpx import AsyncClient, AsyncHTTPTransport, Response, Timeout, TransportE
 from httpx_sse import EventSource, ServerSentEvent, SSEError, aconnect_sse
 
 from penstock.connectors.arguments import require_url
-from penstock.connectors.listening import announced
-from penstock.connectors.own_loop import where_a_loop_is
 from penstock.connectors.positions import behind_positions
-from penstock.connectors.reconnecting import (
-    FOREVER,
-    Lost,
-    Reconnecting,
-    Tell,
-    require_reconnect,
-    require_tell,
-)
+from penstock.connectors.reconnecting import FOREVER, Lost, Tell
+from penstock.connectors.remote import FromRemote, Remote, Visits
 from penstock.connectors.remote_error import RemoteError
 from penstock.connectors.socket_options import SMALL_WINDOW, WATCHED
 from penstock.connectors.sse_events import COMPLETE, FAILURE, Event
 from penstock.demand import shorten
 from penstock.flow import Flow, Retry
-from penstock.flow.arguments import require_callable
-from penstock.flow.elements import Elements, Host
 from penstock.flow.sources.feed import Feed, fed_by
-from penstock.flow.stage import Origin
 
 __all__ = ["from_server_sent_events"]
 
@@ -78,19 +67,14 @@ def from_server_sent_events(
         ...     from_server_sent_events(server.address).map(X.data).to_list().run_sync()
         ['JFK', 'EWR']
     """
-    source = Source(
-        require_url(NAME, url, ("http", "https")),
-        require_callable(NAME, decode),
-        require_reconnect(NAME, reconnect),
-        require_tell(NAME, on_state),
-    )
     first = require_id(after)
-    return behind_positions(
-        NAME,
-        lambda position: Flow(
-            FromServerSentEvents(source, first if position is None else require_id(position))
-        ),
-    )
+    remote = Remote(NAME, require_url(NAME, url, ("http", "https")), decode, reconnect, on_state)
+
+    def behind(position: object) -> Flow[Event]:
+        last = first if position is None else require_id(position)
+        return Flow(FromRemote(NAME, fed_by, partial(EventVisits, remote, last)))
+
+    return behind_positions(NAME, behind)
 
 
 def require_id(given: object) -> str:
@@ -104,64 +88,27 @@ def require_id(given: object) -> str:
     return given
 
 
-class Source:
-    """The settings of a stream of events that is read."""
+class EventVisits(Visits):
+    """Each names the id of the last event that came."""
 
-    def __init__(
-        self, url: str, decode: Callable[[str], Any], reconnect: Retry, tell: Tell | None
-    ) -> None:
-        self.url = url
-        self.decode = decode
-        self.reconnect = reconnect
-        self.tell = tell
-        self.listener = announced(url)
-
-
-class FromServerSentEvents(Origin):
-    """The events behind one, through a connection for each host."""
-
-    checked = True
-
-    def __init__(self, source: Source, after: str) -> None:
-        super().__init__(NAME)
-        self._source = source
-        self._after = after
-
-    def open(self, host: Host, each: int) -> Elements:
-        """Connect in a task, once something is wanted."""
-        return where_a_loop_is(self.name, partial(fed_by, self._feed, self.name, host, each))
-
-    async def _feed(self, feed: Feed) -> None:
-        await Listener(self._source, self._after, feed).listen()
-
-
-class Listener:
-    """One subscriber's way through all connections that it takes."""
-
-    def __init__(self, source: Source, after: str, feed: Feed) -> None:
-        self._source = source
+    def __init__(self, remote: Remote, after: str, feed: Feed) -> None:
+        super().__init__(remote)
         self._last_id = after
         self._feed = feed
-        self._reconnecting = Reconnecting(
-            NAME, source.url, source.reconnect, source.tell, source.listener
-        )
 
-    async def listen(self) -> None:
-        """Give all events until the server has no more."""
-        await self._reconnecting.keep(self._session)
-
-    async def _session(self) -> None:
+    async def visit(self) -> None:
+        """Take events until the server has no more."""
         transport = AsyncHTTPTransport(socket_options=[*SMALL_WINDOW, *WATCHED])
         headers = {"Last-Event-ID": self._last_id} if self._last_id else {}
         try:
             async with (
                 AsyncClient(transport=transport, timeout=Timeout(CONNECTING, read=None)) as client,
-                aconnect_sse(client, "GET", self._source.url, headers=headers) as events,
+                aconnect_sse(client, "GET", self.remote.url, headers=headers) as events,
             ):
                 if self._goes_on_after(events.response):
                     await self._take(events)
         except SSEError as error:  # which is a TransportError as well
-            raise ConnectionError(f"{NAME}: {self._source.url}: {error}") from error
+            raise ConnectionError(f"{self.remote}: {error}") from error
         except TransportError as error:
             raise Lost(f"no connection: {str(error) or type(error).__name__}") from error
 
@@ -170,12 +117,12 @@ class Listener:
         if status == 204:
             return False
         if status == 200:
-            self._reconnecting.connected()
+            self.reconnecting.connected()
             return True
         refusal = f"the server answered with the status {status}"
         if status >= 500 or status == 429:
             raise Lost(refusal)
-        raise ConnectionError(f"{NAME}: {self._source.url}: {refusal}")
+        raise ConnectionError(f"{self.remote}: {refusal}")
 
     async def _take(self, events: EventSource) -> None:
         async with aclosing(self._elements(events)) as elements:
@@ -189,19 +136,13 @@ class Listener:
                 if each.event == FAILURE:
                     raise RemoteError(each.json())
                 if each.retry is not None:
-                    self._reconnecting.retry_after = each.retry / 1000
+                    self.reconnecting.retry_after = each.retry / 1000
                 if each.data:  # else it only names a time to wait, say
                     yield self._came(each)
         raise Lost("the server ended the connection")
 
     def _came(self, given: ServerSentEvent) -> Event:
-        try:
-            event = Event(given.id, given.event, self._source.decode(given.data))
-        except Exception as error:
-            raise ValueError(
-                f"{NAME}: {self._source.url} sent {shorten(given.data)}, "
-                f"which cannot be decoded: {error}"
-            ) from error
+        event = Event(given.id, given.event, self.remote.decoded(given.data))
         self._last_id = given.id
-        self._reconnecting.progressed()
+        self.reconnecting.progressed()
         return event

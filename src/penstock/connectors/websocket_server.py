@@ -6,6 +6,7 @@ import logging
 import socket
 from asyncio import CancelledError, create_task, gather
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from websockets.asyncio.server import ServerConnection, serve
@@ -18,18 +19,17 @@ from penstock.connectors.arguments import require_texts
 from penstock.connectors.frames import COMPLETE, PROTOCOL, error_frame, next_frame, read_frame
 from penstock.connectors.json_text import json_text
 from penstock.connectors.outflow import Outflow
-from penstock.connectors.own_loop import OwnLoop
+from penstock.connectors.remote_error import told
 from penstock.connectors.serving import (
     Connections,
     FlowFactory,
     Policy,
     Request,
     Server,
-    address_of,
-    listening_socket,
+    Stop,
+    served,
 )
 from penstock.demand import illegal_request
-from penstock.flow.arguments import require_callable
 from penstock.flow.operators.overflow import Overflow
 
 __all__ = ["serve_websocket"]
@@ -92,24 +92,15 @@ def serve_websocket(
         ...     from_websocket(server.address, after=2).to_list().run_sync()
         [3, 4]
     """
-    connections = Connections(NAME, flow_factory, capacity, policy)
-    handler = Handler(connections, require_callable(NAME, encode))
+    connections = Connections(NAME, flow_factory, capacity, policy, encode)
     pages = [Origin(text) for text in require_texts(NAME, "origins", origins)]
-    listening = listening_socket(NAME, host, port)
-    loop = OwnLoop("penstock-websocket-server")
-    server = loop.run(started(handler, listening, pages))
-
-    async def stop() -> None:
-        server.close()
-        await server.wait_closed()
-
-    return Server(address_of("ws", host, listening), loop, stop)
+    return served(NAME, "ws", host, port, partial(start, connections, pages))
 
 
-async def started(handler: Handler, listening: socket.socket, pages: list[Origin]) -> Any:
-    """A server on this loop; without ``pages`` it takes nobody who names a page at all."""
-    return await serve(
-        handler.serve,
+async def start(connections: Connections, pages: list[Origin], listening: socket.socket) -> Stop:
+    """Serve on this loop; without ``pages``, nobody who names a page at all."""
+    server = await serve(
+        partial(answer, connections),
         sock=listening,
         select_subprotocol=selected,
         origins=[None, *pages],
@@ -119,56 +110,53 @@ async def started(handler: Handler, listening: socket.socket, pages: list[Origin
         max_size=MESSAGE_BYTES,
     )
 
+    async def stop() -> None:
+        server.close()
+        await server.wait_closed()
+
+    return stop
+
 
 def selected(connection: ServerConnection, offered: Sequence[Subprotocol]) -> Subprotocol | None:
     """Ours, if the other end knows it; any other client is welcome as well."""
     return PROTOCOL if PROTOCOL in offered else None
 
 
-class Handler:
-    """What happens on each connection."""
-
-    def __init__(self, connections: Connections, encode: Callable[[Any], str]) -> None:
-        self._connections = connections
-        self._encode = encode
-
-    async def serve(self, connection: ServerConnection) -> None:
-        """Send what is wanted until either end has enough."""
-        dialogue = Dialogue(connection, self._connections.capacity, self._encode)
-        try:
-            assert connection.request is not None
-            request = Request.of(connection.request.path)
-            self._connections.flow_for(request).subscribe(dialogue.outflow)
-        except Exception as error:
-            await dialogue.fail(error)
-            return
-        try:
-            await dialogue.hold()
-        finally:
-            dialogue.outflow.cancel()
+async def answer(connections: Connections, connection: ServerConnection) -> None:
+    """Send what is wanted until either end has enough."""
+    dialogue = Dialogue(connection, connections.encode)
+    try:
+        assert connection.request is not None
+        flow = connections.flow_for(Request.of(connection.request.path))
+        with connections.subscribed(flow) as outflow:
+            await dialogue.hold(outflow)
+    except Exception as error:
+        await dialogue.fail(error)
 
 
 class Dialogue:
-    """One connection and its subscription."""
+    """One connection: what is sent on it, and what is heard."""
 
-    def __init__(
-        self, connection: ServerConnection, capacity: int, encode: Callable[[Any], str]
-    ) -> None:
+    def __init__(self, connection: ServerConnection, encode: Callable[[Any], str]) -> None:
         self._connection = connection
         self._encode = encode
         self._asks = connection.subprotocol == PROTOCOL
-        self.outflow = Outflow(capacity)
 
-    async def hold(self) -> None:
+    async def hold(self, outflow: Outflow) -> None:
         """Send and listen, until the connection is closed."""
         if not self._asks:
-            self.outflow.request(UNBOUNDED)
-        sending = create_task(self._send())
+            outflow.request(UNBOUNDED)
+        sending = create_task(self._send(outflow))
         try:
             # Read in any case: else we would not see that the other end is gone.
             async for message in self._connection:
-                if self._asks and not self._goes_on_after(message):
+                if not self._asks:
+                    continue
+                wanted = requested(message)
+                if wanted is None:
                     await self._connection.close()
+                else:
+                    outflow.request(wanted)
         except ConnectionClosed:
             pass
         except Exception as error:  # what was heard makes no sense
@@ -177,19 +165,9 @@ class Dialogue:
             sending.cancel()
             await gather(sending, return_exceptions=True)
 
-    def _goes_on_after(self, message: str | bytes) -> bool:
-        kind, content = read_frame(message, ("request", "cancel"))
-        if kind == "cancel":
-            return False
-        illegal = illegal_request(content)
-        if illegal is not None:
-            raise illegal  # 3.9
-        self.outflow.request(content)
-        return True
-
-    async def _send(self) -> None:
+    async def _send(self, outflow: Outflow) -> None:
         try:
-            async for element in self.outflow:
+            async for element in outflow:
                 text = self._encode(element)
                 await self._connection.send(next_frame(text) if self._asks else text)
             if self._asks:
@@ -210,7 +188,19 @@ class Dialogue:
                 await self._connection.send(error_frame(error))
             slow = isinstance(error, Overflow)
             code = CloseCode.TRY_AGAIN_LATER if slow else CloseCode.INTERNAL_ERROR
-            reason = f"{type(error).__name__}: {error}".encode()[:REASON_BYTES]
+            reason = told(error).encode()[:REASON_BYTES]
             await self._connection.close(code, reason.decode(errors="ignore"))
         except ConnectionClosed:
             pass
+
+
+def requested(message: str | bytes) -> int | None:
+    """How many more elements a frame asks for; none if it cancels."""
+    kind, content = read_frame(message, ("request", "cancel"))
+    if kind == "cancel":
+        return None
+    illegal = illegal_request(content)
+    if illegal is not None:
+        raise illegal  # 3.9
+    wanted: int = content
+    return wanted

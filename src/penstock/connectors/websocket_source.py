@@ -6,6 +6,7 @@ import json
 from asyncio import CancelledError, create_task, gather
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
+from dataclasses import dataclass
 from functools import partial
 from ssl import SSLCertVerificationError
 from typing import Any, Final
@@ -24,24 +25,14 @@ from websockets.frames import Close, CloseCode
 from penstock.connectors.arguments import require_url
 from penstock.connectors.credit import Credit, fed_with_credit
 from penstock.connectors.frames import CANCEL, PROTOCOL, FrameError, read_frame, request_frame
-from penstock.connectors.listening import announced
-from penstock.connectors.own_loop import where_a_loop_is
 from penstock.connectors.positions import behind_positions
-from penstock.connectors.reconnecting import (
-    FOREVER,
-    Lost,
-    Reconnecting,
-    Tell,
-    require_reconnect,
-    require_tell,
-)
+from penstock.connectors.reconnecting import FOREVER, Lost, Tell
+from penstock.connectors.remote import FromRemote, Remote, Visits
 from penstock.connectors.remote_error import RemoteError
 from penstock.connectors.socket_options import SMALL_WINDOW, WATCHED
 from penstock.demand import shorten
 from penstock.flow import Flow, Retry
 from penstock.flow.arguments import require_callable, require_size
-from penstock.flow.elements import Elements, Host
-from penstock.flow.stage import Origin
 from penstock.rules import cite
 
 __all__ = ["from_websocket"]
@@ -97,13 +88,10 @@ def from_websocket(
         [0, 1, 2]
     """
     source = Source(
-        require_url(NAME, url, ("ws", "wss")),
         None if position_of is None else require_callable(NAME, position_of),
-        require_callable(NAME, decode),
         require_size(NAME, "max_queue", max_queue),
         require_size(NAME, "max_bytes", max_bytes),
-        require_reconnect(NAME, reconnect),
-        require_tell(NAME, on_state),
+        Remote(NAME, require_url(NAME, url, ("ws", "wss")), decode, reconnect, on_state),
     )
     if position_of is None:
         return source.behind(after)
@@ -112,73 +100,36 @@ def from_websocket(
     )
 
 
+@dataclass(frozen=True)
 class Source:
-    """The settings of a websocket that is read."""
+    """A websocket that is read, and how."""
 
-    def __init__(
-        self,
-        url: str,
-        position_of: Callable[[Any], object] | None,
-        decode: Callable[[str | bytes], Any],
-        max_queue: int,
-        max_bytes: int,
-        reconnect: Retry,
-        tell: Tell | None,
-    ) -> None:
-        self.url = url
-        self.position_of = position_of
-        self.decode = decode
-        self.max_queue = max_queue
-        self.max_bytes = max_bytes
-        self.reconnect = reconnect
-        self.tell = tell
-        self.listener = announced(url)
+    position_of: Callable[[Any], object] | None
+    max_queue: int
+    max_bytes: int
+    remote: Remote
 
     def behind(self, position: object) -> Flow[Any]:
         """The elements behind ``position``."""
-        url_behind(self.url, position)  # now: a position that is no JSON is the user's mistake
-        return Flow(FromWebsocket(self, position))
+        url_behind(self.remote.url, position)  # now: one that is no JSON is the user's mistake
+        visits = partial(WebsocketVisits, self, position)
+        return Flow(FromRemote(NAME, fed_with_credit, visits))
 
 
-class FromWebsocket(Origin):
-    """The elements of a websocket, through a connection for each host."""
-
-    checked = True
-
-    def __init__(self, source: Source, after: object) -> None:
-        super().__init__(NAME)
-        self._source = source
-        self._after = after
-
-    def open(self, host: Host, each: int) -> Elements:
-        """Connect in a task, once something is wanted."""
-        return where_a_loop_is(
-            self.name, partial(fed_with_credit, self._feed, self.name, host, each)
-        )
-
-    async def _feed(self, feed: Any) -> None:
-        await Listener(self._source, self._after, feed).listen()
-
-
-class Listener:
-    """One subscriber's way through all connections that it takes."""
+class WebsocketVisits(Visits):
+    """Each names the position of the last element that came, if elements have any."""
 
     def __init__(self, source: Source, after: object, credit: Credit) -> None:
+        super().__init__(source.remote)
         self._source = source
         self._position = after
         self._credit = credit
-        self._reconnecting = Reconnecting(
-            NAME, source.url, source.reconnect, source.tell, source.listener
-        )
 
-    async def listen(self) -> None:
-        """Give all elements until the server has no more."""
-        await self._reconnecting.keep(self._session)
-
-    async def _session(self) -> None:
+    async def visit(self) -> None:
+        """Take elements until the server has no more, as it can: as requested, or as they come."""
         try:
             async with connect(
-                url_behind(self._source.url, self._position),
+                url_behind(self.remote.url, self._position),
                 subprotocols=[PROTOCOL],
                 max_queue=self._source.max_queue,
                 max_size=self._source.max_bytes,
@@ -187,7 +138,7 @@ class Listener:
                 close_timeout=CLOSING,
             ) as connection:
                 set_options(connection, WATCHED)
-                self._reconnecting.connected()
+                self.reconnecting.connected()
                 if connection.subprotocol == PROTOCOL:
                     await self._take_what_is_requested(connection)
                 else:
@@ -197,23 +148,24 @@ class Listener:
 
     def _verdict_on(self, error: Exception) -> Exception:
         """What a connection that failed means: it is lost, or there is no use in another one."""
-        place = f"{NAME}: {self._source.url}"
         match error:
             case ConnectionClosed(sent=Close(code=CloseCode.MESSAGE_TOO_BIG)):
                 size = self._source.max_bytes
-                return ValueError(f"{place} sent more than {size} bytes at once; raise max_bytes")
+                return ValueError(
+                    f"{self.remote} sent more than {size} bytes at once; raise max_bytes"
+                )
             case ConnectionClosed():
                 return Lost(f"the connection was lost: {error}")
             case InvalidStatus(response=response) if response.status_code >= 500:
                 return Lost(f"the server answered with the status {response.status_code}")
             case InvalidStatus(response=response):
                 return ConnectionError(
-                    f"{place}: the server answered with the status {response.status_code}"
+                    f"{self.remote}: the server answered with the status {response.status_code}"
                 )
             case InvalidMessage(__cause__=EOFError()):
                 return Lost("the server went away while it answered")
             case InvalidHandshake() | SSLCertVerificationError():
-                return ConnectionError(f"{place}: {error}")
+                return ConnectionError(f"{self.remote}: {error}")
             case _:
                 return Lost(f"no connection: {str(error) or type(error).__name__}")
 
@@ -231,16 +183,7 @@ class Listener:
                 if closed.rcvd is not None and closed.rcvd.code == CloseCode.NORMAL_CLOSURE:
                     return
                 raise
-            yield self._came(self._decode(message))
-
-    def _decode(self, message: str | bytes) -> Any:
-        try:
-            return self._source.decode(message)
-        except Exception as error:
-            raise ValueError(
-                f"{NAME}: {self._source.url} sent {shorten(message)}, "
-                f"which cannot be decoded: {error}"
-            ) from error
+            yield self._came(self.remote.decoded(message))
 
     async def _take_what_is_requested(self, connection: ClientConnection) -> None:
         requesting = create_task(self._pass_requests_on(connection))
@@ -256,7 +199,7 @@ class Listener:
                     raise RemoteError(str(content))
             raise Lost("the server went away")
         except FrameError as error:
-            raise ValueError(f"{NAME}: {self._source.url}: {error}") from None
+            raise ValueError(f"{self.remote}: {error}") from None
         except CancelledError:
             with suppress(ConnectionClosed):
                 await connection.send(CANCEL)
@@ -278,10 +221,10 @@ class Listener:
 
     def _came(self, element: Any) -> Any:
         if element is None:
-            raise ValueError(f"{NAME}: {self._source.url} sent null, which is not an element")
+            raise ValueError(f"{self.remote} sent null, which is not an element")
         if self._source.position_of is not None:
             self._position = self._source.position_of(element)
-        self._reconnecting.progressed()
+        self.reconnecting.progressed()
         return element
 
 
