@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from penstock.observe import Observer, Signal
+from penstock.cli.figures import duration
+from penstock.cli.progress import line
+from penstock.observe import Observer, Passage, Signal
 from penstock.observe.dashboard import Dashboard
 from tests.browser.chromium import expect, running_browser
 from tests.observe.driven import STAGES, DrivenPipeline
@@ -24,6 +26,25 @@ PHONE = 390
 NOTHING_STANDS_OUT = """() =>
     [...document.querySelectorAll("main :not(.for-ears, .for-ears *, .marbles *)")]
     .every((node) => node.getBoundingClientRect().right <= innerWidth)"""
+# Where the line of an edge lies within a box; its ends may touch one.
+POINTS_BEHIND_STAGES = """() => {
+    const boxes = [...document.querySelectorAll(".stage")].map((stage) =>
+        [stage.dataset.stage, stage.getBoundingClientRect()]);
+    const origin = document.querySelector("#graph").getBoundingClientRect();
+    const found = [];
+    for (const line of document.querySelectorAll(".edge .line")) {
+        for (let at = 0; at <= line.getTotalLength(); at += 2) {
+            const { x, y } = line.getPointAtLength(at);
+            for (const [name, box] of boxes) {
+                const [left, top] = [x + origin.left - box.left, y + origin.top - box.top];
+                if (left > 2 && left < box.width - 2 && top > 2 && top < box.height - 2) {
+                    found.push(`${name} at ${Math.round(x)}, ${Math.round(y)}`);
+                }
+            }
+        }
+    }
+    return found;
+}"""
 MARKUP = "<img src=x onerror=\"document.title='broken in'\"><b>bold</b>"
 
 
@@ -90,7 +111,7 @@ def test_the_page_shows_what_the_view_says(
     expect(page.locator("#state")).to_have_text("running")
     expect(page.locator("#time")).to_have_text("00:00:05")
     expect(page.locator("#batch")).to_have_text("21 (400 ms)")
-    expect(page.locator("#restarts")).to_have_text("1")
+    expect(page.locator("#restarts")).to_have_text("1x")
     expect(page.locator("[data-stage=spark] .rate")).to_have_text("60 /s")
     expect(page.locator("[data-stage=spark] .detail")).to_have_text("detail of spark")
     expect(page.locator(".edge .demand")).to_have_text(["n=256"] * 5)
@@ -107,7 +128,7 @@ def test_the_sentence_changes_when_another_stage_becomes_the_slowest(
     page: Page, pipeline: DrivenPipeline, observer: Observer
 ) -> None:
     pipeline.pass_time(observer)
-    expect(page.locator("#sentence")).to_have_text(re.compile("^The phone is the slowest stage"))
+    expect(page.locator("#sentence")).to_have_text(re.compile("^'phone' is the slowest stage"))
     expect(page.locator(".slowest")).to_have_attribute("data-stage", "phone")
     pipeline.slow = "spark"
     pipeline.pass_time(observer)
@@ -140,11 +161,79 @@ def test_values_with_markup_stay_text(
     pipeline.dead_letters = 1
     page.locator("[data-stage=phone]").click()
     observer.look()
-    for place in ("#details .lines", "#details > .trouble", "#errors", "#letters", "#sentence"):
+    places = ("#details > .lines", "#details > .trouble", "#details .errors")
+    for place in (*places, "#errors", "#letters", "#sentence"):
         expect(page.locator(place)).to_contain_text(MARKUP)
     expect(page.locator("[data-stage=phone] .trouble")).to_have_text(MARKUP)
     expect(page.locator("main img, main b:not(.value)")).to_have_count(0)
     assert page.title() == "blizzard · running"
+
+
+def test_the_page_shows_each_figure_as_the_terminal_does(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    pipeline.checkpoint = "112 ok"
+    pipeline.dead_letters = 3
+    pipeline.pass_time(observer, looks=7)
+    view = observer.view
+    text = line(view)
+    assert view.batch is not None
+    expect(page.locator("#batch")).to_have_text(re.compile(f"^{view.batch.number} "))
+    assert page.locator("#time").inner_text() == duration(view.seconds)
+    assert f"batch {page.locator('#batch').inner_text()}" in text
+    assert f"checkpoint {page.locator('#checkpoint').inner_text()}" in text
+    assert f"restarted {page.locator('#restarts').inner_text()}" in text
+    assert page.locator("#sentence").inner_text() in text
+    for name in STAGES:
+        rate = page.locator(f"[data-stage={name}] .rate").inner_text().replace(" ", "")
+        assert f"{name} {pipeline.passed:,} ({rate})" in text
+    for entry in ("taken", "delivered", "replayed", "lost", "duplicated"):
+        value = page.locator(f"[data-entry={entry}] dd").first.inner_text()
+        assert f"{entry} {value}" in text
+    expect(page.locator("[data-entry=duplicated] .untold")).to_have_text("not known at phone")
+    assert "duplicated 0 (not known at phone)" in text
+    values = page.locator(".chart .value").all_inner_texts()
+    into, out, demand, in_flight, p50, p99, lag = (each.replace(" /s", "/s") for each in values)
+    assert f"in {into}, out {out}   asked for {demand}, in flight {in_flight}" in text
+    assert f"latency {p50}, p99 {p99}   lag {lag}" in text
+
+
+def test_the_ledger_says_where_it_is_counted(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    expect(page.locator("#passages")).to_be_hidden()
+    pipeline.passages = (
+        Passage("departures", "journal", entered=1_204, left=1_200, held=3, aside=1),
+        Passage("spark", "spark", entered=1_200, left=1_199),
+    )
+    observer.look()
+    page.locator("#passages summary").click()
+    expect(page.locator("#passages li")).to_have_text(
+        [
+            "departures to journal: 1,204 went in, 1,200 came out, 3 on the way, 1 dead letters",
+            "within spark: 1,200 went in, 1,199 came out, 1 missing",
+        ]
+    )
+
+
+def test_a_click_on_a_stage_shows_its_own_errors_and_dead_letters(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    pipeline.errors = (Signal(0, "OSError: the line is dead"),)
+    pipeline.dead_letters = 3
+    pipeline.spark_page = "http://127.0.0.1:4040/StreamingQuery/"
+    observer.look()
+    errors, letters = page.locator("#details .errors"), page.locator("#details .letters")
+    page.locator("[data-stage=phone]").click()
+    expect(errors).to_contain_text("OSError: the line is dead")
+    expect(letters).to_be_hidden()
+    expect(page.locator("#details a")).to_be_hidden()
+    page.locator("[data-stage=journal]").click()
+    expect(letters).to_contain_text("Dead letters 3")
+    expect(errors).to_be_hidden()
+    page.locator("[data-stage=spark]").click()
+    expect(letters).to_be_hidden()
+    expect(page.locator("#details a")).to_have_attribute("href", pipeline.spark_page)
 
 
 def test_a_link_to_spark_leads_to_a_page_or_is_not_there(
@@ -166,7 +255,7 @@ def test_a_click_on_a_stage_shows_its_marbles(
     expect(page.locator("#details")).to_be_hidden()
     page.locator("[data-stage=weather]").click()
     expect(page.locator("#details h2")).to_have_text("weather")
-    expect(page.locator("#details .lines")).to_contain_text("JFK 11 min late")
+    expect(page.locator("#details > .lines")).to_contain_text("JFK 11 min late")
     expect(page.locator("#details .edges-list")).to_contain_text("to journal:")
     pipeline.element = "EWR cancelled"
     observer.look()
@@ -197,7 +286,7 @@ def test_the_ledger_says_what_nobody_knows_and_what_is_wrong(
     expect(lost).to_have_attribute("data-verdict", "good")
     pipeline.lost = None
     observer.look()
-    expect(lost).to_have_text("\N{EN DASH}")
+    expect(lost).to_have_text("not known")
     pipeline.lost = 3
     observer.look()
     expect(lost).to_have_text("3")
@@ -218,6 +307,19 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE
     assert top(page, "departures") < top(page, "journal") < top(page, "phone")
     page.wait_for_function(NOTHING_STANDS_OUT)
+
+
+@pytest.mark.parametrize("sinks", [("archive",), ("archive", "alarm", "mail")])
+def test_on_a_phone_no_edge_passes_behind_a_stage(
+    page: Page, pipeline: DrivenPipeline, observer: Observer, sinks: tuple[str, ...]
+) -> None:
+    pipeline.more_sinks = sinks
+    observer.look()
+    expect(page.locator(".stage")).to_have_count(len(STAGES) + len(sinks))
+    page.set_viewport_size({"width": PHONE, "height": 844})
+    expect(page.locator("#graph")).to_have_class("vertical")
+    page.wait_for_function(NOTHING_STANDS_OUT)
+    assert page.evaluate(POINTS_BEHIND_STAGES) == []
 
 
 def test_dark_mode_has_colours_of_its_own(page: Page) -> None:

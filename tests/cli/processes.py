@@ -60,6 +60,10 @@ class RunningCommand:
         """As a service manager does: the process alone gets the signal."""
         self._process.terminate()
 
+    def kill(self) -> None:
+        """As a power failure does: the process and its JVM have no time for anything."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+
     def end(self) -> Ended:
         """Wait for the end."""
         out, err = self.out.rest(), self.err.rest()

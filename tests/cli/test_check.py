@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
@@ -37,12 +38,12 @@ def test_a_source_is_ok_only_if_somebody_is_where_it_connects_to(
 ) -> None:
     with serve_websocket(lambda request: Flow.never()) as server:
         url = server.address
-        socket = Pipeline(
+        listening = Pipeline(
             "socket",
             sources={"departures": lambda settings: from_websocket(url)},
             sinks={"sink": lambda settings: print},
         )
-        monkeypatch.setattr(pipelines, "socket", socket, raising=False)
+        monkeypatch.setattr(pipelines, "socket", listening, raising=False)
         found = check(f"{PIPELINES}:socket")
         assert f"somebody listens at {url}" in found.stdout
         assert found.exit_code == 0
@@ -154,6 +155,29 @@ def test_a_journal_that_is_gone_is_a_problem_once_there_were_rows(tmp_path: Path
     checked = check(*arguments)
     assert checked.exit_code == 1
     assert "belongs to another journal than the one that lies beside it" in checked.stdout
+
+
+def test_a_server_of_spark_connect_that_is_not_there_is_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        address = f"sc://127.0.0.1:{nobody.getsockname()[1]}"
+    checked = check(f"{PIPELINES}:spark_rows", "--remote", address)
+    assert checked.exit_code == 1
+    assert checked.stderr == ""
+    (line,) = (line for line in checked.stdout.splitlines() if line.startswith("problem"))
+    assert line.split()[:2] == ["problem", "spark"]
+    assert f"the Spark Connect server {address} cannot be reached" in line
+    assert "Connection refused" in line
+    assert "start it, or correct the address" in line
+
+
+@pytest.mark.timeout(60)
+def test_somebody_who_does_not_answer_as_spark_connect_is_given_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"sc://127.0.0.1:{silent.getsockname()[1]}"
+        checked = check(f"{PIPELINES}:spark_rows", "--remote", address)
+    assert checked.exit_code == 1
+    (line,) = (line for line in checked.stdout.splitlines() if line.startswith("problem"))
+    assert f"who listens at {address} has not answered as a Spark Connect server" in line
 
 
 @pytest.mark.full

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -25,6 +26,7 @@ def view(ledger: Ledger = LEDGER, requested: int = 3) -> View:
         batch=Batch(112, 50, 0.4),
         lag=3.2,
         ledger=ledger,
+        checkpoint="112 ok",
     )
     return Observer("blizzard", lambda: reading, clock=VirtualTime()).view
 
@@ -45,15 +47,24 @@ def test_the_summary_has_the_ledger() -> None:
     )
 
 
-def test_what_nobody_can_tell_is_left_out_of_the_summary() -> None:
-    words = summary(view(Ledger(taken=5, delivered=5)))
-    assert words.endswith("taken 5, delivered 5")
+def test_what_nobody_can_tell_is_not_known() -> None:
+    words = summary(view(Ledger(taken=5, delivered=5, cannot_tell=("phone",))))
+    assert words.endswith("taken 5, delivered 5, lost not known, duplicated not known")
+
+
+def test_sinks_that_cannot_tell_are_named_beside_those_that_can() -> None:
+    words = summary(view(replace(LEDGER, cannot_tell=("phone", "archive"))))
+    assert words.endswith("lost 0, duplicated 0 (not known at phone, archive)")
 
 
 def test_without_a_terminal_a_line_has_all_stages_and_the_sentence() -> None:
     first, last = shown(terminal=False).splitlines()
-    assert first.startswith("blizzard   RUNNING   00:00   batch 112 (0.4 s)   lag 3.2 s")
+    assert first.startswith(
+        "blizzard   RUNNING   00:00:00   batch 112 (400 ms)   checkpoint 112 ok   restarted 1x"
+    )
+    assert "in 0/s, out 0/s   asked for 2, in flight 1   lag 3.2 s" in first
     assert "departures 1,204 (0/s), phone 1,200 (0/s)" in first
+    assert "lost 0, duplicated 0" in first
     assert first.endswith(view().sentence)
     assert last == summary(view())
 
@@ -62,7 +73,8 @@ def test_on_a_terminal_a_table_shows_troubles_and_demand(monkeypatch: pytest.Mon
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "150")
     text = shown(terminal=True)
-    assert "restarted 1x" in text
+    assert "checkpoint 112 ok   restarted 1x" in text
+    assert "taken 1,204, delivered 1,200, replayed 56, lost 0, duplicated 0" in text
     assert "nobody answers; tries again in 4 s" in text
     assert "asked for" in text
 

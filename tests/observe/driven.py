@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from time import time
 
-from penstock.observe import Batch, Edge, Ledger, LedgerLine, Observer, Reading, Signal, Stage
+from penstock.observe import (
+    Batch,
+    Edge,
+    Ledger,
+    LedgerLine,
+    Observer,
+    Passage,
+    Reading,
+    Signal,
+    Stage,
+)
 from penstock.observe.reading import Kind, State
 from penstock.runtime import VirtualTime
 
@@ -39,6 +49,9 @@ class DrivenPipeline:
     dead_letters: int = 0
     spark_page: str | None = None
     lost: int | None = 0
+    checkpoint: str = ""
+    passages: tuple[Passage, ...] = ()
+    more_sinks: tuple[str, ...] = ()
     looks: int = 0
     time: VirtualTime = field(default_factory=VirtualTime)
 
@@ -57,8 +70,8 @@ class DrivenPipeline:
         self.looks += 1
         return Reading(
             state=self.state,
-            stages=tuple(self.stage(name) for name in STAGES),
-            edges=tuple(self.edge(giver, taker) for giver, taker in EDGES),
+            stages=tuple(self.stage(name, kind) for name, kind in self.kinds.items()),
+            edges=tuple(self.edge(giver, taker) for giver, taker in self.ways),
             batch=Batch(number=self.looks, rows=24, seconds=0.4),
             lag=3.2,
             latencies=(0.2, 0.9),
@@ -68,9 +81,12 @@ class DrivenPipeline:
                 replayed=56,
                 lost=self.lost,
                 duplicated=self.lost,
+                cannot_tell=("phone",),
                 restarts=1,
+                passages=self.passages,
                 lines=(LedgerLine(time(), "restarted; replayed 1,204..1,260"),),
             ),
+            checkpoint=self.checkpoint,
             errors=self.errors,
             dead_letters=self.dead_letters,
             last_dead_letters=self.errors,
@@ -81,14 +97,26 @@ class DrivenPipeline:
     def passed(self) -> int:
         return self.looks * 15
 
-    def stage(self, name: str) -> Stage:
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        sinks: dict[str, Kind] = dict.fromkeys(self.more_sinks, "sink")
+        return {**STAGES, **sinks}
+
+    @property
+    def ways(self) -> list[tuple[str, str]]:
+        return [*EDGES, *(("spark", sink) for sink in self.more_sinks)]
+
+    def stage(self, name: str, kind: Kind) -> Stage:
         return Stage(
             name,
-            STAGES[name],
+            kind,
             passed=self.passed,
             detail=f"detail of {name}",
             trouble=self.trouble if name == self.slow else "",
             recent=(Signal(time(), self.element),),
+            errors=self.errors if name == self.slow else (),
+            dead_letters=self.dead_letters if kind == "journal" else 0,
+            last_dead_letters=self.errors if kind == "journal" else (),
         )
 
     def edge(self, giver: str, taker: str) -> Edge:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from penstock.api import UNBOUNDED
-from penstock.pipeline.gauges import RECENT, Recent, SinkGauge, SourceGauge
+from penstock.pipeline.gauges import Recent, SinkGauge, SourceGauge
+from penstock.spark.gauges import RECENT
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 

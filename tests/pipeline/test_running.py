@@ -59,6 +59,8 @@ def test_the_sources_complete_when_it_is_drained() -> None:
     run.drain()
     assert run.wait(10)
     assert (run.state, run.error) == ("stopped", None)
+    ledger = run.reading().ledger
+    assert (ledger.delivered, ledger.lost) == (ledger.taken, 0)
 
 
 def test_a_run_that_is_stopped_cancels_its_source() -> None:

@@ -242,6 +242,19 @@ def test_an_element_that_does_not_fit_can_be_put_aside(run: Run) -> None:
     assert run.failures == []
 
 
+def test_what_earlier_ones_have_taken_is_known_and_only_its_own_misfits_are_counted() -> None:
+    before = new_run()
+    before.begin(on_misfit=before.misfits.append)
+    before.send(0, "one", 2)
+    run = Run(before.place, before.journal)
+    recorder = run.begin(on_misfit=run.misfits.append)
+    assert (recorder.taken_before, recorder.rows_before, recorder.misfits.count) == (3, 2, 0)
+    run.send("three", 4)
+    assert (recorder.taken_before, recorder.rows_before, recorder.taken) == (3, 2, 5)
+    assert recorder.misfits.count == 1
+    assert [seen.thing for seen in recorder.misfits.last] == [str(run.misfits[0].error())]
+
+
 def test_elements_that_are_all_put_aside_make_room_for_others(run: Run) -> None:
     run = new_run(max_rows=4)
     run.begin(on_misfit=run.misfits.append)

@@ -99,7 +99,10 @@ class Check:
         spark = SparkCheck(through)
         yield Finding("schema", "ok", spark.schemas)
         for subject, text, question in spark.questions(with_session=not self.no_spark):
-            yield self._found(subject, text, question)[1]
+            finding = self._found(subject, text, question)[1]
+            yield finding
+            if subject == "spark" and finding.state == "problem":
+                return  # whoever cannot start it cannot ask it either
 
     def _found(
         self, subject: str, text: str, question: Callable[[], T]

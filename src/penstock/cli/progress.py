@@ -12,6 +12,7 @@ from rich.text import Text
 
 from penstock.api import UNBOUNDED
 from penstock.cli.failures import in_words
+from penstock.cli.figures import NOT_KNOWN, count, duration, known, rate, seconds, short
 from penstock.observe import EdgeView, View
 
 __all__ = ["Progress"]
@@ -62,7 +63,7 @@ class Progress:
 
 
 def picture(view: View) -> Any:
-    """Stages and edges as a table, with the sentence below."""
+    """Stages and edges as a table, with the sentence and the ledger below."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("stage", "passed", "per second", "asked for", "in flight", ""):
         table.add_column(column, justify="right" if column not in ("stage", "") else "left")
@@ -72,25 +73,44 @@ def picture(view: View) -> Any:
         style = "bold red" if each.slowest and stage.kind != "source" else "bold"
         table.add_row(
             Text(stage.name, style=style),
-            f"{stage.passed:,}",
-            f"{each.rate:,.0f}",
+            count(stage.passed),
+            rate(each.rate),
             asked(edge),
-            "" if edge is None else f"{edge.edge.in_flight:,}",
+            "" if edge is None else in_flight(edge),
             Text(stage.trouble or stage.detail, style="red" if stage.trouble else "dim"),
         )
-    return Group(Text(headline(view), style="bold"), table, Text(view.sentence, style="italic"))
+    return Group(
+        Text(headline(view), style="bold"),
+        table,
+        Text(movement(view)),
+        Text(view.sentence, style="italic"),
+        Text(books(view), style="dim"),
+    )
 
 
 def headline(view: View) -> str:
-    """The name, the state and the time."""
-    minutes, seconds = divmod(int(view.seconds), 60)
-    parts = [view.pipeline, view.state.upper(), f"{minutes:02}:{seconds:02}"]
+    """The name, the state and the time; how far it has come."""
+    parts = [view.pipeline, view.state.upper(), duration(view.seconds)]
     if view.batch is not None:
-        parts.append(f"batch {view.batch.number} ({view.batch.seconds:.1f} s)")
-    if view.point.lag is not None:
-        parts.append(f"lag {view.point.lag:.1f} s")
+        parts.append(f"batch {count(view.batch.number)} ({seconds(view.batch.seconds)})")
+    if view.checkpoint:
+        parts.append(f"checkpoint {view.checkpoint}")
     if view.ledger.restarts:
-        parts.append(f"restarted {view.ledger.restarts}x")
+        parts.append(f"restarted {count(view.ledger.restarts)}x")
+    return "   ".join(parts)
+
+
+def movement(view: View) -> str:
+    """What the charts show of this moment."""
+    point = view.point
+    parts = [
+        f"in {rate(point.rate_in)}, out {rate(point.rate_out)}",
+        f"asked for {short(point.demand)}, in flight {short(point.in_flight)}",
+    ]
+    if point.p50 is not None and point.p99 is not None:
+        parts.append(f"latency {seconds(point.p50)}, p99 {seconds(point.p99)}")
+    if point.lag is not None:
+        parts.append(f"lag {seconds(point.lag)}")
     return "   ".join(parts)
 
 
@@ -100,25 +120,36 @@ def asked(edge: EdgeView | None) -> str:
         return ""
     if edge.edge.requested >= UNBOUNDED:
         return "all"
-    return f"{max(edge.edge.requested - edge.edge.delivered, 0):,}"
+    return short(max(edge.edge.requested - edge.edge.delivered, 0))
+
+
+def in_flight(edge: EdgeView) -> str:
+    """What is on its way, of the most that may be."""
+    held, capacity = short(edge.edge.in_flight), edge.edge.capacity
+    return held if capacity is None else f"{held} of {short(capacity)}"
 
 
 def line(view: View) -> str:
     """The same in one line."""
     stages = ", ".join(
-        f"{each.stage.name} {each.stage.passed:,} ({each.rate:,.0f}/s)" for each in view.stages
+        f"{each.stage.name} {count(each.stage.passed)} ({rate(each.rate)})" for each in view.stages
     )
-    return f"{headline(view)}   {stages}   {view.sentence}"
+    return "   ".join([headline(view), movement(view), stages, books(view), view.sentence])
+
+
+def books(view: View) -> str:
+    """The ledger, with what nobody can tell."""
+    ledger = view.ledger
+    parts = [f"taken {count(ledger.taken)}", f"delivered {count(ledger.delivered)}"]
+    for name, number in (("replayed", ledger.replayed), ("dead letters", view.dead_letters)):
+        if number:
+            parts.append(f"{name} {count(number)}")
+    parts += [f"lost {known(ledger.lost)}", f"duplicated {known(ledger.duplicated)}"]
+    if ledger.duplicated is not None and ledger.cannot_tell:
+        parts[-1] += f" ({NOT_KNOWN} at {', '.join(ledger.cannot_tell)})"
+    return ", ".join(parts)
 
 
 def summary(view: View) -> str:
     """What came of it."""
-    ledger = view.ledger
-    parts = [f"taken {ledger.taken:,}", f"delivered {ledger.delivered:,}"]
-    for name, number in (("replayed", ledger.replayed), ("dead letters", view.dead_letters)):
-        if number:
-            parts.append(f"{name} {number:,}")
-    for name, known in (("lost", ledger.lost), ("duplicated", ledger.duplicated)):
-        if known is not None:
-            parts.append(f"{name} {known:,}")
-    return f"{view.pipeline} {view.state} after {view.seconds:.1f} s: {', '.join(parts)}"
+    return f"{view.pipeline} {view.state} after {view.seconds:.1f} s: {books(view)}"

@@ -54,6 +54,7 @@ def command(
         options, settings = load_settings(pipeline, config, assignments, RunOptions())
         options = options.with_given(given)
         run = PipelineRun(pipeline, settings, options.place)
+        run.require_own_place()
         sys.exit(watched(run, options, debug))
 
 

@@ -25,14 +25,6 @@ PATIENCE: Final = 60
 """The seconds that Spark gets to find that there are no rows."""
 
 
-class Rows(NamedTuple):
-    """The rows of a journal at one moment."""
-
-    start: int
-    end: int
-    identity: str
-
-
 class SparkCheck:
     """Looks at a way through Spark."""
 
@@ -69,7 +61,8 @@ class SparkCheck:
         speed = f"a write takes {trial.seconds * 1_000:.1f} ms"
         if not held:
             return f"{checkpoint.place} is new; {speed}"
-        extents = [rows_of(checkpoint.for_journal(n)) for n in range(len(self._inputs))]
+        places = (checkpoint.for_journal(number) for number in range(len(self._inputs)))
+        extents = list(map(rows_of, places))
         checkpoint.require_whole(extents)
         done = checkpoint.progress(extents).batch + 1
         return f"{checkpoint.place} is of this pipeline, and whole; batches done: {done:,}; {speed}"
@@ -126,18 +119,6 @@ class SparkCheck:
         return streams
 
 
-def rows_of(place: str) -> Extent:
-    """What a journal holds, read without opening it for a writer."""
-    reader = JournalReader(place)
-    try:
-        bounds = reader.bounds()
-    except JournalUnusable as unusable:
-        if isinstance(unusable.__cause__, FileNotFoundError):
-            return Rows(0, 0, "")  # a run has ended before it was made
-        raise
-    return Rows(bounds.start, bounds.end, reader.identity)
-
-
 def empty_journals(inputs: Sequence[Input], folder: str) -> Iterator[str]:
     """The places of journals without rows, one for each input."""
     for number, each in enumerate(inputs):
@@ -152,3 +133,23 @@ def comes_out(frame: DataFrame) -> str:
     """The columns of the rows that come back."""
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
     return f"Spark accepts it, and makes {columns}"
+
+
+class Rows(NamedTuple):
+    """The rows of a journal at one moment."""
+
+    start: int
+    end: int
+    identity: str
+
+
+def rows_of(place: str) -> Extent:
+    """What a journal holds, read without opening it for a writer."""
+    reader = JournalReader(place)
+    try:
+        bounds = reader.bounds()
+    except JournalUnusable as unusable:
+        if isinstance(unusable.__cause__, FileNotFoundError):
+            return Rows(0, 0, "")  # a run has ended before it was made
+        raise
+    return Rows(bounds.start, bounds.end, reader.identity)

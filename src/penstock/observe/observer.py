@@ -124,6 +124,7 @@ class Observer:
             point=self._point(reading, rates),
             batch=reading.batch,
             ledger=reading.ledger,
+            checkpoint=reading.checkpoint,
             errors=reading.errors,
             dead_letters=reading.dead_letters,
             last_dead_letters=reading.last_dead_letters,
@@ -162,14 +163,14 @@ class Observer:
                     yield at, edge
 
     def _rate(self, name: str) -> float:
-        return rate(
-            [
-                (at, stage.passed)
-                for at, reading in self._looks
-                for stage in reading.stages
-                if stage.name == name
-            ]
-        )
+        counts = [
+            (at, stage.passed)
+            for at, reading in self._looks
+            for stage in reading.stages
+            # Before Spark has started, it does not know how many rows it had done.
+            if stage.name == name and (stage.kind != "spark" or reading.state != "starting")
+        ]
+        return rate(counts)
 
 
 def rate(counts: list[tuple[float, int]]) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from penstock.observe.conservation import Passage
+
 __all__ = ["Batch", "Edge", "Ledger", "LedgerLine", "Reading", "Signal", "Stage", "State"]
 
 State = Literal["starting", "running", "draining", "completed", "stopped", "failed"]
@@ -27,6 +29,9 @@ class Stage:
     ``detail``   how it is filled, or what it is at, in a few words
     ``trouble``  what keeps it from its work, in a sentence; empty while nothing does
     ``recent``   the last elements that passed, the newest last
+    ``errors``   its last errors
+
+    ``dead_letters``       elements that it has put aside, and the last of them
     """
 
     name: str
@@ -35,6 +40,9 @@ class Stage:
     detail: str = ""
     trouble: str = ""
     recent: tuple[Signal, ...] = ()
+    errors: tuple[Signal, ...] = ()
+    dead_letters: int = 0
+    last_dead_letters: tuple[Signal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +88,9 @@ class Ledger:
     ``taken``       elements that were taken from the sources, over all restarts
     ``delivered``   rows that the sinks have taken since the start
     ``replayed``    rows that were done once more, since a run had ended before they were done
-    ``lost``        rows that the journal no longer keeps although Spark is not done with them; what
-                    happens in front of the journal, or behind Spark, it does not see
-    ``duplicated``  rows that came again and that a sink did not recognise
+    ``lost``        elements that entered one of the ``passages`` and are nowhere, over all restarts
+    ``duplicated``  rows that came again and that a sink did not recognise; ``cannot_tell`` names
+                    the sinks that do not know which rows they have
 
     ``lost`` and ``duplicated`` are ``None`` where nobody can tell.
     """
@@ -92,7 +100,9 @@ class Ledger:
     replayed: int = 0
     lost: int | None = None
     duplicated: int | None = None
+    cannot_tell: tuple[str, ...] = ()
     restarts: int = 0
+    passages: tuple[Passage, ...] = ()
     lines: tuple[LedgerLine, ...] = ()
 
 
@@ -102,6 +112,7 @@ class Reading:
 
     ``lag``         for how many seconds the oldest row waits that Spark is not done with
     ``latencies``   the seconds that rows took from the journal to the sinks, since the last reading
+    ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
     ``spark_page``  the address of Spark's own page, if it has one
     """
 
@@ -112,6 +123,7 @@ class Reading:
     lag: float | None = None
     latencies: tuple[float, ...] = ()
     ledger: Ledger = field(default_factory=Ledger)
+    checkpoint: str = ""
     errors: tuple[Signal, ...] = ()
     dead_letters: int = 0
     last_dead_letters: tuple[Signal, ...] = ()

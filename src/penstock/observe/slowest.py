@@ -40,7 +40,7 @@ def slowest(reading: Reading, shares: Mapping[tuple[str, str], Shares]) -> Verdi
         return Verdict(None, ENDINGS[reading.state])
     for stage in reading.stages:
         if stage.trouble:
-            return Verdict(stage.name, f"Trouble at {stage.name}: {stage.trouble}")
+            return Verdict(stage.name, f"Trouble at {named(stage.name)}: {stage.trouble}")
     edge = farthest_held_up(reading.edges, shares)
     if edge is not None:
         share = shares[edge.giver, edge.taker].held_up
@@ -102,5 +102,5 @@ def for_sources(reading: Reading, shares: Mapping[tuple[str, str], Shares]) -> V
 
 
 def named(stage: str) -> str:
-    """A stage at the beginning of a sentence."""
-    return "Spark" if stage == "spark" else f"The {stage}"
+    """A stage in a sentence, which is right for any name: those of sources are often plural."""
+    return "Spark" if stage == "spark" else f"'{stage}'"

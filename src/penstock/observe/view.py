@@ -57,6 +57,7 @@ class View:
     point: Point
     batch: Batch | None
     ledger: Ledger
+    checkpoint: str
     errors: tuple[Signal, ...]
     dead_letters: int
     last_dead_letters: tuple[Signal, ...]

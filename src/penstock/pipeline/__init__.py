@@ -6,7 +6,9 @@
 ``gauges.py``     what counts at the sources and at the sinks
 ``stopping.py``   how sources are told to complete
 ``sinks.py``      functions as sinks, and one stream for several sinks
+``plans.py``      where a flow gives one element for each
 ``way.py``        what lies between, without Spark; ``spark_way.py``: with it
+``inputs.py``     what the journals of Spark hold; ``spark_count.py``: what goes in and out
 ``books.py``      what is remembered over restarts
 ``running.py``    one run of it all
 """

@@ -27,12 +27,14 @@ class AssemblyError(Exception):
 class Assembly:
     """A pipeline that is ready to run.
 
-    ``flow``   what comes out, for the sinks
-    ``sinks``  by name: functions, or subscribers
+    ``entrances``  the flows of the sources, by name
+    ``flow``       what comes out, for the sinks
+    ``sinks``      by name: functions, or subscribers
     """
 
     name: str
     sources: Mapping[str, SourceGauge]
+    entrances: Mapping[str, Flow[Any]]
     flow: Publisher[Any]
     sinks: Mapping[str, Any]
 
@@ -49,7 +51,7 @@ def assembled(pipeline: Pipeline, settings: Any, until: Publisher[Any]) -> Assem
         name: _made(f"the sink {name}", sink, make, settings)
         for name, make in pipeline.sinks.items()
     }
-    return Assembly(pipeline.name, gauges, flow, sinks)
+    return Assembly(pipeline.name, gauges, flows, flow, sinks)
 
 
 def source(
@@ -61,7 +63,7 @@ def source(
     if not callable(getattr(made, "subscribe", None)):
         raise TypeError(f"it must be a flow or another publisher, not {shorten(made)}")
     flow = made if isinstance(made, Flow) else Flow.from_publisher(made)
-    return flow.do_on_next(gauge.recent.add).take_until(until)
+    return flow.do_on_error(gauge.has_failed).do_on_next(gauge.recent.add).take_until(until)
 
 
 def sink(make: Callable[[Any], Any], settings: Any) -> Any:

@@ -23,11 +23,13 @@ class Books:
 
     ``restarts``  how often the pipeline went on from its checkpoint
     ``replayed``  rows that Spark had begun when a run ended, and that it did once more
+    ``lost``      elements that were missed in earlier runs, and in this one
     ``lines``     the last entries
     """
 
     restarts: int = 0
     replayed: int = 0
+    lost: int = 0
     lines: tuple[LedgerLine, ...] = field(default=())
 
     @classmethod
@@ -51,6 +53,11 @@ class Books:
     def noted(self, text: str) -> Books:
         """The same with one more line."""
         return replace(self, lines=(*self.lines, LedgerLine(time(), text))[-MOST_LINES:])
+
+    def missed(self, elements: int) -> Books:
+        """Something is lost, which must not happen."""
+        books = replace(self, lost=self.lost + elements)
+        return books.noted(f"lost {elements:,}: they went in and came out nowhere")
 
     def restarted(self, replayed: Sequence[tuple[int, int]]) -> Books:
         """The pipeline goes on; Spark does the rows of its last batch once more."""

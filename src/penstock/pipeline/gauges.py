@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-from time import time
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from penstock.api import UNBOUNDED, Subscriber, Subscription
 from penstock.demand import illegal_request, shorten
 from penstock.observe.reading import Signal
+from penstock.spark.gauges import Seen, Tally, rows_in
 
-__all__ = ["RECENT", "Recent", "SinkGauge", "SourceGauge"]
+__all__ = ["Recent", "SinkGauge", "SourceGauge", "in_words", "signals"]
 
-RECENT: Final = 16
-"""The elements that a stage remembers to show them."""
 MOST_TEXT: Final = 200
 
 
-class Recent:
+class Recent(Tally):
     """The last few things that passed, shown as text when somebody looks."""
 
-    def __init__(self, most: int = RECENT) -> None:
-        self.count = 0
-        self._things: deque[tuple[float, Any]] = deque(maxlen=most)
-
-    def add(self, thing: Any) -> None:
-        """Remember it, and forget the oldest."""
-        self.count += 1
-        self._things.append((time(), thing))
-
     def signals(self) -> tuple[Signal, ...]:
-        """All of them, the newest last."""
-        return tuple(Signal(at, as_text(thing)) for at, thing in tuple(self._things))
+        """The same as text."""
+        return signals(self.last)
+
+
+def signals(last: Iterable[Seen]) -> tuple[Signal, ...]:
+    """What has passed, as text."""
+    return tuple(Signal(at, as_text(thing)) for at, thing in last)
+
+
+def in_words(error: Exception) -> str:
+    """An error as one line of a list."""
+    return f"{type(error).__name__}: {error}"
 
 
 def as_text(thing: Any) -> str:
@@ -47,6 +45,7 @@ class SourceGauge:
     def __init__(self, name: str) -> None:
         self.name = name
         self.recent = Recent()
+        self.errors = Recent()
         self.trouble = ""
         self.urls: list[str] = []
 
@@ -57,15 +56,30 @@ class SourceGauge:
     def has_trouble(self, words: str) -> None:
         """The source says what keeps it from its work; nothing, if that is over."""
         self.trouble = words
+        if words:
+            self.errors.add(words)
+
+    def has_failed(self, error: Exception) -> None:
+        """The source has ended with an error."""
+        self.errors.add(in_words(error))
 
     @property
     def passed(self) -> int:
         """How many elements have come."""
         return self.recent.count
 
+    @property
+    def gives_batches(self) -> bool:
+        """Whether its elements are Arrow batches, each of which is any number of rows."""
+        return any(rows_in(thing) is not None for _, thing in self.recent.last)
+
 
 class SinkGauge:
-    """Stands in front of a sink: counts what it asks for and what it gets."""
+    """Stands in front of a sink: counts what it asks for and what it gets.
+
+    ``taken``  elements with which it was done, as far as it says; one that it refuses is not
+    ``gone``   whether it wants nothing more
+    """
 
     def __init__(
         self,
@@ -82,7 +96,10 @@ class SinkGauge:
         self.requested = 0
         self.given = 0
         self.taken = 0
+        self.gone = False
         self.recent = Recent()
+        self.errors = Recent()
+        self._known_error: Exception | None = None
         self._on_end = on_end
 
     @property
@@ -103,11 +120,12 @@ class SinkGauge:
         """Give it to the sink."""
         self.given += 1
         self.recent.add(element)
-        if self._tell(self.sink.on_next, element):
+        if self._tell(self.sink.on_next, element) and not self.errors.count:
             self.taken += 1
 
     def on_error(self, error: Exception) -> None:
-        """Tell the sink."""
+        """Tell the sink, whose fault it is not."""
+        self._known_error = error
         self._tell(self.sink.on_error, error)
         self._on_end(self, error)
 
@@ -123,7 +141,15 @@ class SinkGauge:
 
     def left(self) -> None:
         """The sink has cancelled."""
+        self.gone = not self.errors.count  # one that has failed cancels as well
         self._on_end(self, None)
+
+    def failed(self, error: Exception) -> None:
+        """The sink has refused an element, or cannot go on: that ends the pipeline."""
+        if error is not self._known_error:
+            self._known_error = error
+            self.errors.add(in_words(error))
+        self._on_end(self, error)
 
     def _tell(self, signal: Callable[..., object], *arguments: object) -> bool:
         """Whether the sink has taken the signal; one that raises ends the pipeline (2.13)."""
@@ -131,7 +157,7 @@ class SinkGauge:
             signal(*arguments)
         except Exception as error:
             error.add_note(f"in the sink {self.name}")
-            self._on_end(self, error)
+            self.failed(error)
             return False
         return True
 

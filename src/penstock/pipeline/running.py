@@ -10,11 +10,11 @@ from typing import Any
 
 from penstock.observe.reading import Reading, Stage, State
 from penstock.pipeline.assembly import Assembly, AssemblyError, assembled
-from penstock.pipeline.gauges import Recent, SinkGauge, SourceGauge
+from penstock.pipeline.gauges import Recent, SinkGauge, SourceGauge, in_words
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sinks import Fan, FunctionSink
 from penstock.pipeline.stopping import Stopping
-from penstock.pipeline.way import PlainWay, Way
+from penstock.pipeline.way import Phase, PlainWay, Way
 from penstock.reference import AsyncSubscriber
 from penstock.runtime import report_undelivered
 
@@ -45,6 +45,7 @@ class PipelineRun:
         self._state: State = "starting"
         self._error: Exception | None = None
         self._fan = Fan(self._sinks)
+        self._came_through = False
         self._over = threading.Event()
         self._ending = threading.Lock()
 
@@ -62,6 +63,10 @@ class PipelineRun:
     def error(self) -> Exception | None:
         """Why it has failed."""
         return self._error
+
+    def require_own_place(self) -> None:
+        """Refuse the checkpoint of another pipeline, before anything is started."""
+        self._way.require_own_place()
 
     @property
     def state(self) -> State:
@@ -93,12 +98,18 @@ class PipelineRun:
 
     def reading(self) -> Reading:
         """All its gauges, now. From any thread."""
-        way = self._way.reading(self._sinks)
+        way = self._way.reading(self._sinks, self._phase)
         with self._ending:
             if way.started and self._state == "starting":
                 self._state = "running"
         sinks = tuple(
-            Stage(sink.name, "sink", sink.taken, recent=sink.recent.signals())
+            Stage(
+                sink.name,
+                "sink",
+                sink.taken,
+                recent=sink.recent.signals(),
+                errors=sink.errors.signals(),
+            )
             for sink in self._sinks
         )
         return Reading(
@@ -109,11 +120,18 @@ class PipelineRun:
             lag=way.lag,
             latencies=way.latencies,
             ledger=way.ledger,
+            checkpoint=way.checkpoint,
             errors=self._errors.signals(),
             dead_letters=way.dead_letters,
             last_dead_letters=way.last_dead_letters,
             spark_page=way.spark_page,
         )
+
+    @property
+    def _phase(self) -> Phase:
+        if not self._over.is_set():
+            return "running"
+        return "through" if self._came_through else "broken"
 
     def _run(self) -> None:
         try:
@@ -124,8 +142,13 @@ class PipelineRun:
     def _sink(self, name: str, made: Any) -> SinkGauge:
         # A writer is both. Called, it is done with an element before Spark takes that for granted.
         if callable(made):
-            sink = FunctionSink(name, made, self._fail)
-            return SinkGauge(name, made, sink, 1, self._sink_ended)
+
+            def on_failure(error: Exception) -> None:
+                gauge.failed(error)
+
+            sink = FunctionSink(name, made, on_failure)
+            gauge = SinkGauge(name, made, sink, 1, self._sink_ended)
+            return gauge
         return SinkGauge(name, made, made, None, self._sink_ended)
 
     def _sink_ended(self, sink: SinkGauge, error: Exception | None) -> None:
@@ -143,14 +166,14 @@ class PipelineRun:
         error = getattr(sink.made, "error", None)
         if isinstance(error, Exception):
             error.add_note(f"in the sink {sink.name}")
-            self._fail(error)
+            sink.failed(error)
         else:
             self._sink_closed(sink)
 
     def _sink_closed(self, sink: SinkGauge) -> None:
         self._open_sinks.discard(sink)
         if not self._open_sinks:
-            self._end("stopped" if self._state == "draining" else "completed")
+            self._end("stopped" if self._state == "draining" else "completed", came_through=True)
 
     def _fail(self, error: Exception) -> None:
         if self._end("failed", error):
@@ -158,14 +181,16 @@ class PipelineRun:
         elif self._error is not error:
             report_undelivered(error, f"the pipeline {self.name} was over before")
 
-    def _end(self, state: State, error: Exception | None = None) -> bool:
+    def _end(
+        self, state: State, error: Exception | None = None, *, came_through: bool = False
+    ) -> bool:
         """The first who calls this says how it ends; whether this call did."""
         with self._ending:
             if self._over.is_set():
                 return False
-            self._state, self._error = state, error
+            self._state, self._error, self._came_through = state, error, came_through
             if error is not None:
-                self._errors.add(f"{type(error).__name__}: {error}")
+                self._errors.add(in_words(error))
             self._over.set()
             return True
 
@@ -185,11 +210,11 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping) -> Way:
                 remote=place.remote,
                 ui=place.spark_page,
             )
-            return SparkWay(assembly.flow, assembly.sources, deployment)
+            return SparkWay(assembly, deployment)
     for option in ("checkpoint", "master", "remote"):
         if getattr(place, option) is not None:
             raise AssemblyError(
                 f"{assembly.name} does not go through Spark and has no use for a {option}; leave "
                 "that out, or lead the flow through on_spark"
             )
-    return PlainWay(assembly.flow, assembly.sources, stopping)
+    return PlainWay(assembly, stopping)

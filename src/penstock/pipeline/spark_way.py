@@ -2,46 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 from penstock.api import Publisher
-from penstock.observe.reading import Batch, Edge, Ledger, Stage
+from penstock.observe.conservation import Conservation
+from penstock.observe.reading import Batch, Edge, Ledger, Signal, Stage
+from penstock.pipeline.assembly import Assembly, AssemblyError
 from penstock.pipeline.books import Books
-from penstock.pipeline.gauges import Recent, SinkGauge, SourceGauge
-from penstock.pipeline.way import WayReading, edge_to, stage_of
-from penstock.spark.checkpoint import Checkpoint
-from penstock.spark.deployment import Deployment, deployed, pipeline_in
+from penstock.pipeline.gauges import SinkGauge, SourceGauge, in_words, signals
+from penstock.pipeline.spark_count import SPARK, JournalCount, SparkCount
+from penstock.pipeline.way import (
+    Phase,
+    WayReading,
+    cannot_tell,
+    duplicated_at,
+    edge_to,
+    stage_of,
+)
+from penstock.spark.checkpoint import Checkpoint, CheckpointError
+from penstock.spark.deployment import Deployment, deployed, from_spark_in
 from penstock.spark.gauges import InputReading, RunReading
 from penstock.spark.pipeline import Pipeline as Through
 from penstock.spark.run import Run
 
 __all__ = ["SparkWay"]
 
-SPARK: Final = "spark"
 MEGABYTE: Final = 1 << 20
 
 
 class SparkWay:
     """A flow that runs on Spark, as it is deployed."""
 
-    def __init__(
-        self, flow: Publisher[Any], sources: Mapping[str, SourceGauge], deployment: Deployment
-    ) -> None:
-        self.flow = deployed(flow, deployment.watched(self._began, self._dead_letter))
-        through = pipeline_in(self.flow)
-        assert through is not None
-        self._through: Through = through
-        self._sources = sources
+    def __init__(self, assembly: Assembly, deployment: Deployment) -> None:
+        self.flow = deployed(assembly.flow, replace(deployment, watch=self._began))
+        origin = from_spark_in(self.flow)
+        assert origin is not None  # else it would not go through Spark
+        self._through = origin.pipeline
+        self._count = SparkCount(origin, self.flow)
+        self._sources = assembly.sources
+        self._entrances = assembly.entrances
+        self._conservation = Conservation()
         self._run: Run | None = None
         self._draining = False
-        self._dead_letters = Recent()
         self._books = Books()
+        self._lost_before = 0
 
     @property
     def through(self) -> Through:
         """What happens on Spark, as data."""
         return self._through
+
+    def require_own_place(self) -> None:
+        """Refuse the checkpoint of another pipeline."""
+        if self._through.checkpoint is not None:
+            inputs = [each.schema.ddl for each in self._through.inputs]
+            try:
+                Checkpoint(self._through.checkpoint).holds(self._through.name, inputs)
+            except CheckpointError as error:
+                raise AssemblyError(str(error)) from error
 
     def drain(self) -> None:
         """Let Spark go through what the journals hold, and no more."""
@@ -50,36 +71,39 @@ class SparkWay:
             self._run.drain()
 
     def _began(self, run: Run) -> None:
-        """The journals are open: now is known what was here before."""
+        """The journals are open: now is known what Spark does once more."""
         if self._through.checkpoint is not None:
-            checkpoint = Checkpoint(self._through.checkpoint)
-            books = Books.opened(checkpoint)
-            if books is not None:
-                self._books = books.restarted(run.reading().replayed)
-            self._books.keep(checkpoint)
+            self._open_books(Checkpoint(self._through.checkpoint), run.reading().replayed)
         self._run = run
         if self._draining:
             run.drain()
 
-    def _dead_letter(self, misfit: Any) -> None:
-        self._dead_letters.add(str(misfit.error()))
+    def _open_books(self, checkpoint: Checkpoint, replayed: Sequence[tuple[int, int]]) -> None:
+        """Go on with the books of the last run."""
+        books = Books.opened(checkpoint)
+        if books is not None:
+            self._books = books.restarted(replayed)
+        self._lost_before = self._books.lost
+        self._books.keep(checkpoint)
 
-    def reading(self, sinks: Sequence[SinkGauge]) -> WayReading:
+    def reading(self, sinks: Sequence[SinkGauge], phase: Phase) -> WayReading:
         """What the run and its journals show."""
         if self._run is None:
             return self._before(sinks)
         run = self._run.reading()
         batch = run.batch
+        journals = list(self._journals(run))
         return WayReading(
             started=is_under_way(run),
-            stages=tuple(self._stages(run)),
-            edges=tuple(self._edges(run, sinks)),
-            ledger=self._ledger(run, sinks),
+            stages=tuple(self._stages(run, journals)),
+            edges=tuple(self._edges(run, journals, sinks)),
+            ledger=self._ledger(run, journals, sinks, phase),
             batch=None if batch is None else Batch(batch.number, batch.rows, batch.seconds),
+            checkpoint=self._checkpoint(run),
             lag=run.oldest,
             latencies=run.latencies,
-            dead_letters=self._dead_letters.count,
-            last_dead_letters=self._dead_letters.signals(),
+            dead_letters=sum(each.all_misfits for each in run.inputs),
+            last_dead_letters=last_dead_letters(run),
             spark_page=run.page,
         )
 
@@ -91,29 +115,29 @@ class SparkWay:
         stages = (*sources, Stage(SPARK, "spark", 0, detail="starts"))
         return WayReading(started=False, stages=stages, edges=tuple(edges), ledger=Ledger())
 
-    def _stages(self, run: RunReading) -> Iterator[Stage]:
+    def _stages(self, run: RunReading, journals: Sequence[JournalCount]) -> Iterator[Stage]:
         yield from (stage_of(source) for source in self._sources.values())
-        for name, journal in self._journals(run):
-            held = f"{journal.bytes / MEGABYTE:.1f} of {journal.max_bytes / MEGABYTE:.0f} MB"
-            rows = f"{journal.waiting:,} of {journal.max_rows:,} rows"
-            yield Stage(name, "journal", journal.done, detail=f"{rows}, {held}")
-        done = sum(each.done for each in run.inputs)
-        yield Stage(SPARK, "spark", done, detail=words_for(run), trouble=trouble_of(run))
+        yield from map(stage_of_journal, journals)
+        yield Stage(
+            SPARK,
+            "spark",
+            sum(each.done for each in run.inputs),
+            detail=words_for(run),
+            trouble=trouble_of(run),
+            recent=signals(run.last_emitted),
+            errors=errors_of(run),
+        )
 
-    def _edges(self, run: RunReading, sinks: Sequence[SinkGauge]) -> Iterator[Edge]:
-        named = zip(self._sources, self._journals(run), strict=False)
-        for source, (name, journal) in named:
+    def _edges(
+        self, run: RunReading, journals: Sequence[JournalCount], sinks: Sequence[SinkGauge]
+    ) -> Iterator[Edge]:
+        for each in journals:
+            for source in each.givers:
+                yield edge_into(each.name, source, each.reading)
+        for each in journals:
+            journal = each.reading
             yield Edge(
-                source,
-                name,
-                journal.requested,
-                journal.admitted,
-                held_up=journal.full,
-                idle=not (journal.full or journal.sealed),
-            )
-        for name, journal in self._journals(run):
-            yield Edge(
-                name,
+                each.name,
                 SPARK,
                 journal.done + min(self._through.batch_rows, journal.max_rows),
                 journal.done,
@@ -126,27 +150,105 @@ class SparkWay:
             wants = sink.wants
             yield edge_to(sink, SPARK, held_up=run.delivering and not wants, idle=wants)
 
-    def _journals(self, run: RunReading) -> Iterator[tuple[str, InputReading]]:
+    def _journals(self, run: RunReading) -> Iterator[JournalCount]:
         """The journals with their names: of several, each bears that of its source."""
-        if len(run.inputs) == 1:
-            yield "journal", run.inputs[0]
-        elif len(run.inputs) == len(self._sources):
-            yield from zip((f"{name} journal" for name in self._sources), run.inputs, strict=True)
-        else:
-            yield from ((f"journal {number}", each) for number, each in enumerate(run.inputs, 1))
+        names = journal_names(self._sources, len(run.inputs))
+        for (name, givers), each, reading in zip(
+            names, self._through.inputs, run.inputs, strict=False
+        ):
+            yield JournalCount(name, givers, self._source_of(each.publisher), reading)
 
-    def _ledger(self, run: RunReading, sinks: Sequence[SinkGauge]) -> Ledger:
-        known = [sink.duplicated for sink in sinks if sink.duplicated is not None]
+    def _source_of(self, publisher: Publisher[Any]) -> SourceGauge | None:
+        """The source whose elements go into a journal as they are."""
+        names = (name for name, flow in self._entrances.items() if flow is publisher)
+        return next((self._sources[name] for name in names), None)
+
+    def _ledger(
+        self,
+        run: RunReading,
+        journals: Sequence[JournalCount],
+        sinks: Sequence[SinkGauge],
+        phase: Phase,
+    ) -> Ledger:
+        passages = tuple(self._count.passages(run, journals, sinks, phase))
+        lost = self._conservation.lost(passages, settled=phase != "running")
+        if lost is not None:
+            lost += self._lost_before
+            self._note_lost(lost)
         return Ledger(
             taken=sum(each.taken for each in run.inputs),
             delivered=sum(sink.taken for sink in sinks),
             replayed=self._books.replayed,
-            # Rows that are no longer kept although Spark is not done with them.
-            lost=sum(max(each.start - each.done, 0) for each in run.inputs),
-            duplicated=sum(known) if known else None,
+            lost=lost,
+            duplicated=duplicated_at(sinks),
+            cannot_tell=cannot_tell(sinks),
             restarts=self._books.restarts,
+            passages=passages,
             lines=self._books.lines,
         )
+
+    def _note_lost(self, lost: int) -> None:
+        """Write down what is lost, once: the next run must know it as well."""
+        if lost > self._books.lost:
+            self._books = self._books.missed(lost - self._books.lost)
+            if self._through.checkpoint is not None:
+                self._books.keep(Checkpoint(self._through.checkpoint))
+
+    def _checkpoint(self, run: RunReading) -> str:
+        """The last batch that the checkpoint has, of this run or of an earlier one."""
+        if self._through.checkpoint is None:
+            return "none"
+        return "new" if run.done_batch < 0 else f"{run.done_batch:,} ok"
+
+
+def errors_of(run: RunReading) -> tuple[Signal, ...]:
+    """How Spark has failed, if it has."""
+    if run.failure is None:
+        return ()
+    return signals([run.failure._replace(thing=in_words(run.failure.thing))])
+
+
+def last_dead_letters(run: RunReading) -> tuple[Signal, ...]:
+    """Those of all inputs, the newest last."""
+    return signals(sorted(chain.from_iterable(each.last_misfits for each in run.inputs)))
+
+
+def journal_names(sources: Iterable[str], journals: int) -> list[tuple[str, tuple[str, ...]]]:
+    """The names of the journals, each with those of the sources that lead there."""
+    names = tuple(sources)
+    if journals == 1:
+        return [("journal", names)]
+    if journals == len(names):
+        return [(f"{name} journal", (name,)) for name in names]
+    return [(f"journal {number}", names) for number in range(1, journals + 1)]
+
+
+def edge_into(name: str, source: str, journal: InputReading) -> Edge:
+    """From a source to its journal."""
+    return Edge(
+        source,
+        name,
+        journal.requested,
+        journal.admitted,
+        held_up=journal.full,
+        idle=not (journal.full or journal.sealed),
+    )
+
+
+def stage_of_journal(each: JournalCount) -> Stage:
+    """A journal as a stage; what it got last is what its source gave last."""
+    journal = each.reading
+    held = f"{journal.bytes / MEGABYTE:.1f} of {journal.max_bytes / MEGABYTE:.0f} MB"
+    rows = f"{journal.waiting:,} of {journal.max_rows:,} rows"
+    return Stage(
+        each.name,
+        "journal",
+        journal.done,
+        detail=f"{rows}, {held}",
+        recent=() if each.source is None else each.source.recent.signals(),
+        dead_letters=journal.all_misfits,
+        last_dead_letters=signals(journal.last_misfits),
+    )
 
 
 def is_under_way(run: RunReading) -> bool:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from penstock.api import Publisher
+from penstock.observe.conservation import Conservation, Passage
 from penstock.observe.reading import Batch, Edge, Ledger, Signal, Stage
+from penstock.pipeline.assembly import Assembly
 from penstock.pipeline.gauges import SinkGauge, SourceGauge
+from penstock.pipeline.plans import gives_one_for_each
 from penstock.pipeline.stopping import Stopping
 
-__all__ = ["PlainWay", "Way", "WayReading"]
+__all__ = ["Phase", "PlainWay", "Way", "WayReading"]
+
+Phase = Literal["running", "through", "broken"]
+"""Whether elements move, all of them came through, or the end came before that."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,7 @@ class WayReading:
     edges: tuple[Edge, ...]
     ledger: Ledger
     batch: Batch | None = None
+    checkpoint: str = ""
     lag: float | None = None
     latencies: tuple[float, ...] = ()
     dead_letters: int = 0
@@ -37,29 +44,38 @@ class Way(Protocol):
     def flow(self) -> Publisher[Any]:
         """What the sinks are subscribed to."""
 
+    def require_own_place(self) -> None:
+        """Refuse the checkpoint of another pipeline."""
+
     def drain(self) -> None:
         """Take nothing more from the sources; what was taken still comes through."""
 
-    def reading(self, sinks: Sequence[SinkGauge]) -> WayReading:
+    def reading(self, sinks: Sequence[SinkGauge], phase: Phase) -> WayReading:
         """What it does now."""
 
 
 class PlainWay:
     """A flow in this program: each source leads to each sink."""
 
-    def __init__(
-        self, flow: Publisher[Any], sources: Mapping[str, SourceGauge], stopping: Stopping
-    ) -> None:
-        self.flow = flow
-        self._sources = sources
+    def __init__(self, assembly: Assembly, stopping: Stopping) -> None:
+        self.flow = assembly.flow
+        self._sources = assembly.sources
         self._stopping = stopping
+        self._conservation = Conservation()
+        self._is_level = all(
+            gives_one_for_each(assembly.flow, entrance) for entrance in assembly.entrances.values()
+        )
+
+    def require_own_place(self) -> None:
+        """It has none."""
 
     def drain(self) -> None:
         """Let the sources complete."""
         self._stopping.now()
 
-    def reading(self, sinks: Sequence[SinkGauge]) -> WayReading:
+    def reading(self, sinks: Sequence[SinkGauge], phase: Phase) -> WayReading:
         """Demand is that of the sinks, all the way."""
+        passages = tuple(self._passages(sinks, phase))
         return WayReading(
             started=True,
             stages=tuple(stage_of(source) for source in self._sources.values()),
@@ -71,8 +87,37 @@ class PlainWay:
             ledger=Ledger(
                 taken=sum(source.passed for source in self._sources.values()),
                 delivered=sum(sink.taken for sink in sinks),
+                lost=self._conservation.lost(passages, settled=phase != "running"),
+                duplicated=duplicated_at(sinks),
+                cannot_tell=cannot_tell(sinks),
+                passages=passages,
             ),
         )
+
+    def _passages(self, sinks: Sequence[SinkGauge], phase: Phase) -> Iterator[Passage]:
+        """From the source to each sink, if nothing between them changes the number of elements."""
+        if self._is_level:
+            (source,) = self._sources.values()
+            for sink in sinks:
+                if not sink.gone:
+                    yield passage_to(sink, source.name, source.passed, is_over=phase != "running")
+
+
+def passage_to(sink: SinkGauge, giver: str, entered: int, *, is_over: bool) -> Passage:
+    """The way to a sink; until it is over, what is not there yet may still come."""
+    taken = sink.taken
+    return Passage(giver, sink.name, entered, taken, 0 if is_over else max(entered - taken, 0))
+
+
+def duplicated_at(sinks: Sequence[SinkGauge]) -> int | None:
+    """Rows that came again and were not recognised, at those sinks that can tell."""
+    known = [sink.duplicated for sink in sinks if sink.duplicated is not None]
+    return sum(known) if known else None
+
+
+def cannot_tell(sinks: Sequence[SinkGauge]) -> tuple[str, ...]:
+    """The sinks that do not know which rows they have."""
+    return tuple(sink.name for sink in sinks if sink.duplicated is None)
 
 
 def stage_of(source: SourceGauge) -> Stage:
@@ -83,6 +128,7 @@ def stage_of(source: SourceGauge) -> Stage:
         source.passed,
         trouble=source.trouble,
         recent=source.recent.signals(),
+        errors=source.errors.signals(),
     )
 
 

@@ -9,19 +9,18 @@ from typing import Any
 
 from penstock.api import Publisher
 from penstock.flow.fluent import Fluent, with_origin
-from penstock.spark.pipeline import Input, Pipeline
+from penstock.spark.pipeline import Pipeline
 from penstock.spark.run import Run
 from penstock.spark.spark_flow import FromSpark, SparkFlow
 
-__all__ = ["Deployment", "deployed", "pipeline_in"]
+__all__ = ["Deployment", "deployed", "from_spark_in", "pipeline_in"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Deployment:
     """What a deployment decides; ``None`` leaves it as the code has it.
 
-    ``watch``         is told of each run when its journals are open
-    ``dead_letters``  is told of each element that does not fit, if the code lets such ones pass
+    ``watch``  is told of each run when its journals are open
     """
 
     name: str | None = None
@@ -30,13 +29,6 @@ class Deployment:
     remote: str | None = None
     ui: bool = False
     watch: Callable[[Run], object] | None = None
-    dead_letters: Callable[[Any], object] | None = None
-
-    def watched(
-        self, watch: Callable[[Run], object], dead_letters: Callable[[Any], object]
-    ) -> Deployment:
-        """The same, with somebody who is told."""
-        return replace(self, watch=watch, dead_letters=dead_letters)
 
     def of(self, pipeline: Pipeline) -> Pipeline:
         """``pipeline`` as it is deployed."""
@@ -48,20 +40,8 @@ class Deployment:
             name=self.name or pipeline.name,
             settings=replace(settings, ui=self.ui or settings.ui),
             checkpoint=self.checkpoint or pipeline.checkpoint,
-            inputs=tuple(map(self._with_dead_letters, pipeline.inputs)),
             watch=self.watch,
         )
-
-    def _with_dead_letters(self, each: Input) -> Input:
-        told, also = each.on_misfit, self.dead_letters
-        if told is None or also is None:
-            return each
-
-        def tell_both(misfit: Any) -> None:
-            also(misfit)
-            told(misfit)
-
-        return replace(each, on_misfit=tell_both)
 
 
 def deployed(publisher: Publisher[Any], deployment: Deployment) -> Publisher[Any]:
@@ -82,11 +62,17 @@ def deployed(publisher: Publisher[Any], deployment: Deployment) -> Publisher[Any
 
 def pipeline_in(publisher: Publisher[Any]) -> Pipeline | None:
     """The way through Spark that ``publisher`` takes, if it takes one."""
+    origin = from_spark_in(publisher)
+    return None if origin is None else origin.pipeline
+
+
+def from_spark_in(publisher: Publisher[Any]) -> FromSpark | None:
+    """Where the elements of ``publisher`` come back from Spark, if they do."""
     if isinstance(publisher, SparkFlow):
         publisher = publisher.rows()
     if not isinstance(publisher, Fluent):
         return None
     origin: Any = publisher.plan.origin
     if isinstance(origin, FromSpark):
-        return origin.pipeline
-    return pipeline_in(getattr(origin, "upstream", None) or origin)
+        return origin
+    return from_spark_in(getattr(origin, "upstream", None) or origin)

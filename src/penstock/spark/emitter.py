@@ -28,11 +28,21 @@ class Batch(NamedTuple):
 
 
 class Emitter:
-    """Hands the elements of one batch after the other to the run of a flow."""
+    """Hands the elements of one batch after the other to the run of a flow.
 
-    def __init__(self, host: Host, on_close: Callable[[], object]) -> None:
+    on_close  is told that nobody wants anything any more
+    passed    is given each element that goes out, and gives it back
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        on_close: Callable[[], object],
+        passed: Callable[[Any], Any] | None = None,
+    ) -> None:
         self._host = host
         self._on_close = on_close
+        self._passed = passed
         self._changed = threading.Condition()
         self._batch: Batch | None = None
         self._ending: Exception | None = None
@@ -110,14 +120,15 @@ class Emitter:
             self.close()
 
     def _from(self, batch: Batch) -> Elements:
-        for element in islice(batch.elements, batch.size - 1):
+        elements = batch.elements if self._passed is None else map(self._passed, batch.elements)
+        for element in islice(elements, batch.size - 1):
             yield element
             self._delivered += 1
             if self._ending is not None:
                 return
         # Behind its last element the batch is done, whether or not another one is wanted.
         self._host.ended.add(self)
-        yield from islice(batch.elements, 1)
+        yield from islice(elements, 1)
         with self._changed:
             self._delivered += 1
             if self._ending is None:

@@ -31,6 +31,7 @@ from penstock.runtime import (
     Timer,
     report_undelivered,
 )
+from penstock.spark.gauges import Tally
 from penstock.spark.journal import Journal, JournalFull, NoSpace
 from penstock.spark.portion import Portion, rows_of_each
 
@@ -75,6 +76,8 @@ class Recorder(Drain):
 
     With each batch the journal gets ``{"elements": count, "position": position}``: how many
     elements were taken since the journal was made, and what ``position_of`` says of the last one.
+    ``taken_before`` and ``rows_before`` are the elements and the rows that earlier ones have taken;
+    ``misfits`` is the tally of those that it has put aside itself.
 
     on_failure   is told at once how the stream failed: upstream's error, an element that does not
                  fit, a journal that cannot be written. What has come before is still written
@@ -117,7 +120,9 @@ class Recorder(Drain):
         self._portion: Portion | None = None
         self._taken = 0
         last = journal.last_source_position or {"elements": 0, "position": None}
-        self._taken_before = int(last["elements"])
+        self.taken_before = int(last["elements"])
+        self.rows_before = journal.end
+        self.misfits = Tally()
         self._position: object = last["position"]
         self._rows_per_element = 0
         self._committed = journal.start
@@ -134,7 +139,7 @@ class Recorder(Drain):
     @property
     def taken(self) -> int:
         """How many elements are done with since the journal was made."""
-        return self._taken_before + self._taken
+        return self.taken_before + self._taken
 
     @property
     def requested(self) -> int:
@@ -273,6 +278,7 @@ class Recorder(Drain):
             self._fail(first.error())
         elif self._on_misfit is not None:
             for misfit in misfits:
+                self.misfits.add(str(misfit.error()))
                 self._on_misfit(misfit)
         return Portion(rows, row_ends, elements, self._taken)
 
@@ -284,7 +290,7 @@ class Recorder(Drain):
         taken = portion.taken(appended)
         if taken > self._taken and self._position_of is not None:
             self._position = self._position_of(portion.element(taken - 1))
-        progress = {"elements": self._taken_before + taken, "position": self._position}
+        progress = {"elements": self.taken_before + taken, "position": self._position}
         try:
             journal.append(rows, progress)
         except JournalFull:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from contextvars import copy_context
-from time import monotonic
+from time import monotonic, time
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,8 +28,8 @@ from penstock.runtime import ThreadPool, report_undelivered
 from penstock.spark.checkpoint import Checkpoint, Progress
 from penstock.spark.conversion import Converter
 from penstock.spark.emitter import Batch, Emitter
-from penstock.spark.failures import Stopped, WorkerLost
-from penstock.spark.gauges import Ages, BatchReading, InputReading, RunReading
+from penstock.spark.failures import SparkFailed, Stopped, WorkerLost
+from penstock.spark.gauges import Ages, BatchReading, Emitted, InputReading, RunReading, Seen
 from penstock.spark.journal import Journal, JournalError
 from penstock.spark.pipeline import Input, Pipeline
 from penstock.spark.query import NativeSink, Query
@@ -65,18 +65,21 @@ class Run:
         self._pipeline = pipeline
         self._decode = decode
         self._sink = sink
-        self._emitter = Emitter(host, on_close=self.stop)
+        self._emitted = Emitted()
+        is_watched = pipeline.watch is not None  # else nobody pays for what nobody can read
+        self._emitter = Emitter(host, self.stop, self._emitted.passed if is_watched else None)
         self._woken = threading.Event()
         self._stopped = False
         self._journals: list[Journal] = []
         self._recorders: list[Recorder] = []
         self._ages: list[Ages] = []
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
-        self._done = Progress(-1, ())
+        self._done = self._done_before = Progress(-1, ())
         self._done_at = monotonic()
         self._last_batch: BatchReading | None = None
         self._replayed: tuple[tuple[int, int], ...] = ()
         self._query: Query | None = None
+        self._failure: Seen | None = None
         self._restarts = 0
         self._tries = 0
         self._draining = False
@@ -122,7 +125,13 @@ class Run:
             restarts=self._restarts,
             inputs=tuple(self._input_readings()),
             batch=self._last_batch,
+            done_batch=self._done.batch,
             delivering=self._emitter.waits,
+            # Looked at behind the inputs: what Spark is done with has come out before.
+            emitted=self._emitted.count,
+            emitted_rows=self._emitted.rows,
+            last_emitted=self._emitted.last,
+            failure=self._failure,
             oldest=max(oldest, default=None),
             latencies=latencies,
             replayed=self._replayed,
@@ -130,9 +139,9 @@ class Run:
         )
 
     def _input_readings(self) -> Iterator[InputReading]:
-        done = self._done.positions
+        done = zip(self._done.positions, self._done_before.positions, strict=True)
         parts = zip(self._pipeline.inputs, self._journals, self._recorders, done, strict=False)
-        for each, journal, recorder, position in parts:
+        for each, journal, recorder, (position, position_before) in parts:
             yield InputReading(
                 requested=recorder.requested,
                 admitted=recorder.admitted,
@@ -145,6 +154,11 @@ class Run:
                 max_bytes=each.max_bytes,
                 full=recorder.waits_for_room or not journal.room,
                 sealed=journal.sealed,
+                taken_before=recorder.taken_before,
+                rows_before=recorder.rows_before,
+                done_before=position_before,
+                misfits=recorder.misfits.count,
+                last_misfits=recorder.misfits.last,
             )
 
     # The thread of the run.
@@ -166,6 +180,8 @@ class Run:
         if self._stopped and ending is not COMPLETED:
             report_undelivered(ending, f"the pipeline {self._pipeline.name} had been cancelled")
         else:
+            if isinstance(ending, SparkFailed):
+                self._failure = Seen(time(), ending)
             self._emitter.end(ending)
 
     def _go(self, leaving: ExitStack) -> None:
@@ -178,7 +194,7 @@ class Run:
         for number, each in enumerate(pipeline.inputs):
             self._journals.append(self._opened(each, checkpoint.for_journal(number), leaving))
         checkpoint.require_whole(self._journals)
-        self._done = checkpoint.progress(self._journals)
+        self._done = self._done_before = checkpoint.progress(self._journals)
         self._replayed = checkpoint.unfinished(self._journals)
         if pipeline.watch is not None:
             pipeline.watch(self)

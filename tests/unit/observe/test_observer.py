@@ -7,6 +7,7 @@ import pytest
 
 from penstock.api import UNBOUNDED
 from penstock.observe import Edge, Observer, Reading, Stage, View
+from penstock.observe.reading import State
 from penstock.runtime import VirtualTime, collect_undelivered
 
 EDGE = Edge("clock", "printer", requested=0, delivered=0)
@@ -93,6 +94,25 @@ def test_rates_are_those_of_the_last_five_seconds(gauges: Gauges, observer: Obse
     assert (view.point.rate_in, view.point.rate_out) == (40, 20)
     view = pass_time(gauges, observer, looks=20)
     assert [each.rate for each in view.stages] == [0, 0]
+
+
+def test_what_spark_had_done_before_a_restart_makes_no_rate() -> None:
+    time = VirtualTime()
+    states: Iterator[tuple[State, int]] = iter(
+        [("starting", 0), ("starting", 0), ("running", 5_000), ("running", 5_010)]
+    )
+
+    def read() -> Reading:
+        state, passed = next(states)
+        return Reading(state, (Stage("spark", "spark", passed),), ())
+
+    observer = Observer("clocks", read, clock=time)
+    rates = [observer.view.stages[0].rate]
+    for _ in range(3):
+        time.advance(0.25)
+        observer.look()
+        rates.append(observer.view.stages[0].rate)
+    assert rates == [0, 0, 0, 40]
 
 
 def test_a_share_is_the_part_of_the_looks_at_which_somebody_waited(

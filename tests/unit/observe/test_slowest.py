@@ -24,7 +24,7 @@ def test_the_slowest_stage_is_the_last_one_for_which_others_wait() -> None:
     verdict = slowest(READING, {("feed", "spark"): WAIT, ("spark", "phone"): WAIT})
     assert verdict.stage == "phone"
     assert verdict.sentence == (
-        "The phone is the slowest stage: it asks for 1 at a time; everything before it waits for "
+        "'phone' is the slowest stage: it asks for 1 at a time; everything before it waits for "
         "it 97% of the time."
     )
 
@@ -42,7 +42,7 @@ def test_a_source_sets_the_pace_if_all_wait_for_it() -> None:
     verdict = slowest(READING, shares)
     assert verdict.stage == "feed"
     assert verdict.sentence == (
-        "The feed sets the pace: everything behind it waits for it 50% of the time."
+        "'feed' sets the pace: everything behind it waits for it 50% of the time."
     )
 
 
@@ -58,7 +58,7 @@ def test_trouble_comes_before_any_wait() -> None:
     reading = replace(READING, stages=(feed, *READING.stages[1:]))
     verdict = slowest(reading, {("spark", "phone"): WAIT})
     assert verdict.stage == "feed"
-    assert verdict.sentence == "Trouble at feed: connection refused"
+    assert verdict.sentence == "Trouble at 'feed': connection refused"
 
 
 def test_a_stage_that_is_not_there_yet_is_not_called_slow() -> None:

@@ -226,21 +226,21 @@ METRICS: Final = (
         "penstock.ledger.delivered",
         "counter",
         "{row}",
-        "rows that the sinks have taken, over all restarts",
+        "rows that the sinks have taken since the start",
         lambda view: view.ledger.delivered,
     ),
     of_pipeline(
         "penstock.ledger.replayed",
         "counter",
         "{row}",
-        "of these, rows that came again after a restart",
+        "rows that were done once more, since a run had ended before they were done",
         lambda view: view.ledger.replayed,
     ),
     of_pipeline(
         "penstock.ledger.lost",
         "counter",
         "{element}",
-        "rows that the journal let go of before Spark was done with them: more than 0 is a fault",
+        "elements that went in and are nowhere, where that is known: more than 0 is a fault",
         lambda view: view.ledger.lost,
     ),
     of_pipeline(
@@ -261,7 +261,7 @@ METRICS: Final = (
         "penstock.dead_letters",
         "counter",
         "{element}",
-        "elements that could not be processed and were put aside",
+        "elements that could not be processed and were put aside, over all restarts",
         lambda view: view.dead_letters,
     ),
 )

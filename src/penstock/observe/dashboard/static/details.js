@@ -24,7 +24,10 @@ export function createDetails(root, onClose) {
   head.append(title, close);
   setAttributes(spark, { target: "_blank", rel: "noopener noreferrer" });
   const signals = element("h3", "", "Last signals");
-  root.append(head, facts, trouble, edges, spark, signals, marbles.root, list);
+  const errors = createSection("errors", "Last errors");
+  const letters = createSection("letters", "Dead letters");
+  root.append(head, facts, trouble, edges, spark, errors.root, letters.root);
+  root.append(signals, marbles.root, list);
   root.addEventListener("keydown", (event) => event.key === "Escape" && onClose());
   let shown = null;
 
@@ -41,6 +44,8 @@ export function createDetails(root, onClose) {
     setText(trouble, stage.trouble);
     setHidden(trouble, !stage.trouble);
     showEdges(view.edges, name);
+    errors.show(stage.errors, stage.errors.length);
+    letters.show(stage.last_dead_letters, stage.dead_letters);
     marbles.show(stage, view.point.at);
     lines.show(stage.recent);
   }
@@ -59,4 +64,21 @@ export function createDetails(root, onClose) {
   }
 
   return { show };
+}
+
+// What most stages have none of is not there until there is one.
+function createSection(name, title) {
+  const root = element("div", name);
+  const heading = element("h3");
+  const list = element("ul", "lines");
+  const lines = createLines(list, "None since the start.", SIGNALS);
+  root.append(heading, list);
+
+  function show(signals, number) {
+    setHidden(root, !number);
+    setText(heading, `${title} ${count(number)}`);
+    lines.show(signals);
+  }
+
+  return { root, show };
 }

@@ -7,6 +7,7 @@ import { mood, wait } from "./moods.js";
 const ARROW = 9;
 const BEND = 34;
 const ASIDE = 26;
+const CORNER = 8;
 
 export function createEdge() {
   const group = svg("g", "edge");
@@ -30,7 +31,11 @@ export function createEdge() {
     setText(parts.wait, wait(edge));
   }
 
-  function place({ from, to, early }, vertical) {
+  function place({ from, to, early, lane }, vertical) {
+    if (lane) {
+      placeInLane(parts, lane);
+      return;
+    }
     const end = vertical ? { x: to.x, y: to.y - ARROW } : { x: to.x - ARROW, y: to.y };
     const way = route(from, end, early, vertical);
     setAttributes(parts.line, { d: way.path });
@@ -41,6 +46,31 @@ export function createEdge() {
   }
 
   return { group, show, place };
+}
+
+function placeInLane(parts, { points, text, sideways }) {
+  const to = points.at(-1);
+  const end = sideways ? { x: to.x - ARROW, y: to.y } : { x: to.x, y: to.y - ARROW };
+  const path = rounded([...points.slice(0, -1), end]);
+  setAttributes(parts.line, { d: path });
+  setAttributes(parts.beads, { d: path });
+  setAttributes(parts.arrow, { d: arrowhead(to, !sideways) });
+  setAttributes(parts.gate, { d: gate(end, !sideways) });
+  placeTexts(parts, text, true);
+}
+
+function rounded(points) {
+  const turns = points.slice(1, -1).map((corner, index) => {
+    const [before, after] = [towards(corner, points[index]), towards(corner, points[index + 2])];
+    return `L${point(before)}Q${point(corner)} ${point(after)}`;
+  });
+  return `M${point(points[0])}${turns.join("")}L${point(points.at(-1))}`;
+}
+
+function towards(corner, other) {
+  const length = Math.hypot(other.x - corner.x, other.y - corner.y);
+  const part = length ? Math.min(CORNER / length, 0.5) : 0;
+  return { x: corner.x + (other.x - corner.x) * part, y: corner.y + (other.y - corner.y) * part };
 }
 
 // Straight but for one bend, early or late, so that the texts stand beside a straight line.

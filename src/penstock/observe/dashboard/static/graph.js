@@ -8,6 +8,8 @@ import { inWords } from "./moods.js";
 
 const COLUMN = 150;
 const GAP = 120;
+// As many stages stand side by side on a narrow window.
+const BESIDE = 2;
 
 export function createGraph(root, onSelect) {
   const drawing = svg("svg", "edges");
@@ -42,7 +44,7 @@ export function createGraph(root, onSelect) {
   }
 
   function columnOf(names) {
-    const column = element("div", "column");
+    const column = element("div", names.length > BESIDE ? "column tall" : "column");
     column.append(...names.map((name) => stages.get(name).box));
     return column;
   }
@@ -59,7 +61,10 @@ export function createGraph(root, onSelect) {
       return { x: left - origin.left, y: top - origin.top, width, height };
     };
     setAttributes(drawing, { width: room, height: origin.height });
-    ends(shown.edges, box, vertical).forEach((where, index) => edges[index].place(where, vertical));
+    const isTall = (name) => stages.get(name).box.parentElement.classList.contains("tall");
+    ends(shown.edges, box, vertical, isTall).forEach((where, index) => {
+      edges[index].place(where, vertical);
+    });
   }
 
   function select(name) {

@@ -1,5 +1,7 @@
 // Where stages stand: each one column behind the last of those that give to it.
 
+import { lanes } from "./lanes.js";
+
 export function columns(stages, edges) {
   const givers = new Map(stages.map((stage) => [stage.name, []]));
   for (const edge of edges) givers.get(edge.taker)?.push(edge.giver);
@@ -21,15 +23,20 @@ export function columns(stages, edges) {
 }
 
 // The points where the edges leave and reach the boxes: spread along a side that several share.
-export function ends(edges, box, vertical) {
-  const leaving = spread(edges, "giver");
-  const reaching = spread(edges, "taker");
-  return edges.map((edge) => ({
-    from: onSide(box(edge.giver), leaving.get(edge), vertical, true),
-    to: onSide(box(edge.taker), reaching.get(edge), vertical, false),
-    // Where edges come together they bend late, where they part they bend early.
-    early: !edges.some((other) => other !== edge && other.taker === edge.taker),
-  }));
+export function ends(edges, box, vertical, isTall) {
+  const beside = vertical ? lanes(edges, box, isTall) : new Map();
+  const others = edges.filter((edge) => !beside.has(edge));
+  const leaving = spread(others, "giver");
+  const reaching = spread(others, "taker");
+  return edges.map((edge) => {
+    if (beside.has(edge)) return { lane: beside.get(edge) };
+    return {
+      from: onSide(box(edge.giver), leaving.get(edge), vertical, true),
+      to: onSide(box(edge.taker), reaching.get(edge), vertical, false),
+      // Where edges come together they bend late, where they part they bend early.
+      early: !edges.some((other) => other !== edge && other.taker === edge.taker),
+    };
+  });
 }
 
 function spread(edges, end) {

@@ -14,7 +14,7 @@ const ENDED = new Set(["completed", "stopped", "failed"]);
 const graph = createGraph(byId("graph"), (name) => select(name === selected ? null : name));
 const details = createDetails(byId("details"), closeDetails);
 const charts = createCharts(byId("charts"));
-const ledger = createLedger(byId("ledger"), byId("ledger-lines"));
+const ledger = createLedger(byId("ledger"), byId("ledger-lines"), byId("passages"));
 const errors = createLines(byId("errors"), "None.");
 const letters = createLines(byId("letters"), "None.");
 
@@ -67,14 +67,16 @@ function show(now) {
   setText(byId("letters-count"), now.dead_letters ? count(now.dead_letters) : "");
 }
 
-function showHeader({ pipeline, state, seconds: passed, batch, ledger: { restarts }, spark_page }) {
+function showHeader(now) {
+  const { pipeline, state, batch, ledger, checkpoint, spark_page } = now;
   document.title = `${pipeline} · ${state}`;
   setText(byId("pipeline"), pipeline);
   setText(byId("state"), state);
   byId("state").dataset.state = state;
-  setText(byId("time"), duration(passed));
+  setText(byId("time"), duration(now.seconds));
   setText(byId("batch"), batch ? `${count(batch.number)} (${seconds(batch.seconds)})` : "–");
-  setText(byId("restarts"), count(restarts));
+  setText(byId("checkpoint"), checkpoint || "–");
+  setText(byId("restarts"), `${count(ledger.restarts)}x`);
   setLink(byId("spark"), spark_page);
 }
 

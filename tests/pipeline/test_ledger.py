@@ -1,0 +1,142 @@
+"""The ledger of a pipeline without Spark: what was taken comes out, or is told lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from penstock import Flow
+from penstock.flow.elements import Elements, Host
+from penstock.flow.stage import Stage
+from penstock.observe import Ledger, Passage
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun
+from penstock.testing import ManualPublisher, ManualSubscriber
+
+Change = Callable[[Flow[Any]], Flow[Any]]
+
+
+class Swallowing(Stage):
+    """A stage that claims to give one element for each, and keeps one of them."""
+
+    level = True
+
+    def __init__(self, swallowed: int) -> None:
+        super().__init__("swallowing")
+        self._swallowed = swallowed
+
+    def run(self, elements: Elements, host: Host) -> Elements:
+        return (element for element in elements if element != self._swallowed)
+
+
+def run_through(change: Change, *sinks: Any, source: Any = None) -> PipelineRun:
+    run = PipelineRun(
+        Pipeline(
+            "ledger",
+            sources={"numbers": lambda settings: source or Flow.range(5)},
+            through=change,
+            sinks={f"sink {number}": made(sink) for number, sink in enumerate(sinks)},
+        ),
+        NoSettings(),
+    )
+    run.start()
+    return run
+
+
+def made(sink: Any) -> Callable[[Any], Any]:
+    return lambda settings: sink
+
+
+def ledger_of(change: Change, *sinks: Any) -> Ledger:
+    run = run_through(change, *(sinks or (lambda element: None,)))
+    assert run.wait(10)
+    return run.reading().ledger
+
+
+def test_a_stage_that_swallows_an_element_is_found_out() -> None:
+    ledger = ledger_of(lambda numbers: numbers._then(Swallowing(2)))
+    assert (ledger.taken, ledger.delivered, ledger.lost) == (5, 4, 1)
+    assert ledger.passages == (Passage("numbers", "sink 0", 5, 4),)
+
+
+def test_nothing_is_lost_where_each_element_becomes_another() -> None:
+    ledger = ledger_of(lambda numbers: numbers.map(str))
+    assert (ledger.taken, ledger.delivered, ledger.lost) == (5, 5, 0)
+
+
+def test_behind_a_filter_nobody_knows_what_should_have_come() -> None:
+    ledger = ledger_of(lambda numbers: numbers.filter(bool))
+    assert (ledger.taken, ledger.delivered, ledger.lost) == (5, 4, None)
+    assert ledger.passages == ()
+
+
+def test_what_is_on_its_way_is_not_lost() -> None:
+    publisher: ManualPublisher[int] = ManualPublisher()
+    inside, go_on = threading.Event(), threading.Event()
+
+    def take(element: int) -> None:
+        inside.set()
+        go_on.wait(10)
+
+    run = run_through(lambda numbers: numbers, take, source=publisher)
+    publisher.await_requested(1)
+    giving = threading.Thread(target=lambda: publisher.next(1))
+    giving.start()
+    assert inside.wait(10)
+    for _ in range(3):
+        ledger = run.reading().ledger
+        assert (ledger.lost, ledger.passages[0].held) == (0, 1)
+    go_on.set()
+    giving.join()
+    publisher.complete()
+    assert run.wait(10)
+    assert run.reading().ledger.lost == 0
+
+
+def test_an_element_that_a_function_refuses_is_not_delivered_and_lost_without_a_journal() -> None:
+    def refuse(element: int) -> None:
+        if element == 2:
+            raise OSError("no space left")
+
+    run = run_through(lambda numbers: numbers, refuse)
+    assert run.wait(10)
+    reading = run.reading()
+    assert (run.state, reading.ledger.delivered, reading.ledger.lost) == ("failed", 2, 1)
+    sink = reading.stages[-1]
+    assert sink.passed == 2
+    assert [signal.text for signal in sink.errors] == ["OSError: no space left"]
+
+
+def test_the_error_of_a_source_stands_at_the_source_alone() -> None:
+    run = run_through(
+        lambda numbers: numbers,
+        lambda element: None,
+        source=Flow.concat(Flow.of(1), Flow.error(OSError("gone"))),
+    )
+    assert run.wait(10)
+    source, sink = run.reading().stages
+    assert [signal.text for signal in source.errors] == ["OSError: gone"]
+    assert (sink.errors, run.reading().ledger.lost) == ((), 0)
+
+
+def test_a_sink_that_wants_no_more_loses_nothing() -> None:
+    sink: ManualSubscriber[int] = ManualSubscriber(request=2)
+    run = run_through(lambda numbers: numbers, sink, lambda element: None)
+    sink.await_elements(2)
+    sink.cancel()
+    assert run.wait(10)
+    ledger = run.reading().ledger
+    assert (ledger.delivered, ledger.lost) == (7, 0)
+    assert [passage.taker for passage in ledger.passages] == ["sink 1"]
+
+
+def test_sinks_that_cannot_tell_what_came_twice_are_named() -> None:
+    class Knows:
+        duplicated = 0
+
+        def __call__(self, element: int) -> None: ...
+
+    ledger = ledger_of(lambda numbers: numbers, Knows(), lambda element: None)
+    assert (ledger.duplicated, ledger.cannot_tell) == (0, ("sink 1",))
+    ledger = ledger_of(lambda numbers: numbers)
+    assert (ledger.duplicated, ledger.cannot_tell) == (None, ("sink 0",))

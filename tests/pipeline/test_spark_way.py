@@ -1,0 +1,284 @@
+"""The ledger of a way through Spark, over restarts; the test says what the run shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from penstock import Flow
+from penstock.observe import Signal
+from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline.gauges import SinkGauge
+from penstock.pipeline.way import Phase, WayReading
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.failures import SparkFailed
+from penstock.spark.gauges import BatchReading, Emitted, InputReading, RunReading, Seen
+from penstock.testing import ManualPublisher, ManualSubscriber
+
+NOTHING = InputReading(
+    requested=100,
+    admitted=0,
+    taken=0,
+    start=0,
+    end=0,
+    done=0,
+    max_rows=100,
+    bytes=0,
+    max_bytes=1 << 20,
+    full=False,
+    sealed=False,
+    taken_before=0,
+    rows_before=0,
+    done_before=0,
+    misfits=0,
+    last_misfits=(),
+)
+
+
+class DrivenRun:
+    """A run of Spark, whose gauges the test sets."""
+
+    def __init__(self, replayed: tuple[tuple[int, int], ...] = ((0, 0),)) -> None:
+        self.replayed = replayed
+        self.input = NOTHING
+        self.batch: BatchReading | None = None
+        self.done_batch = -1
+        self.emitted = Emitted()
+        self.failure: Seen | None = None
+
+    def reading(self) -> RunReading:
+        return RunReading(
+            started=True,
+            restarts=0,
+            inputs=(self.input,),
+            batch=self.batch,
+            done_batch=self.done_batch,
+            delivering=False,
+            emitted=self.emitted.count,
+            emitted_rows=self.emitted.rows,
+            last_emitted=self.emitted.last,
+            failure=self.failure,
+            oldest=None,
+            latencies=(),
+            replayed=self.replayed,
+            page=None,
+        )
+
+
+class Driven:
+    """A pipeline on Spark whose run and sink the test drives."""
+
+    def __init__(self, through: Any, checkpoint: Path | None, run: DrivenRun | None = None) -> None:
+        place = Place(checkpoint=None if checkpoint is None else str(checkpoint))
+        pipeline = Pipeline(
+            "numbers",
+            sources={"numbers": lambda settings: Flow.range(5).map(lambda number: (number,))},
+            through=through,
+            sinks={"sink": lambda settings: print},
+        )
+        made_run: Any = PipelineRun(pipeline, NoSettings(), place)
+        self.way = made_run.way
+        self.run = run or DrivenRun()
+        if checkpoint is not None:
+            Checkpoint(checkpoint).claim("numbers", ["number long"])
+        self.way.through.watch(self.run)
+        made: Any = ManualSubscriber()
+        self.sink = SinkGauge("sink", made, made, None, lambda sink, error: None)
+        publisher: ManualPublisher[int] = ManualPublisher()
+        publisher.subscribe(self.sink)
+        made.request(100)
+
+    def read(self, phase: Phase = "running") -> WayReading:
+        """Look twice: what is missing only once may be between two gauges."""
+        self.way.reading([self.sink], phase)
+        read: WayReading = self.way.reading([self.sink], phase)
+        return read
+
+    def lost(self, phase: Phase = "running") -> int | None:
+        return self.read(phase).ledger.lost
+
+    def comes_out(self, count: int, taken: int | None = None) -> None:
+        """Rows come out of Spark, and the sink takes them."""
+        for number in range(count):
+            self.run.emitted.passed(number)
+        self.sink.taken += count if taken is None else taken
+
+
+def mapped(numbers: Any) -> Any:
+    return numbers.on_spark("number long", resume="from_start").map(lambda row: row)
+
+
+def filtered(numbers: Any) -> Any:
+    return numbers.on_spark("number long", resume="from_start").filter(lambda row: True)
+
+
+def lenient(numbers: Any) -> Any:
+    return numbers.on_spark("number long", dead_letters=lambda letter: None).map(lambda row: row)
+
+
+def filtered_behind(numbers: Any) -> Any:
+    return mapped(numbers).rows().filter(lambda row: True)
+
+
+def batches(numbers: Any) -> Any:
+    return mapped(numbers).batches()
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    return tmp_path / "checkpoint"
+
+
+def test_rows_that_wait_or_are_on_their_way_are_not_lost(checkpoint: Path) -> None:
+    driven = Driven(mapped, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=7, end=7, start=1, done=3)
+    driven.comes_out(5, taken=4)
+    assert driven.lost() == 0
+
+
+def test_an_element_that_the_journal_never_got_is_lost(checkpoint: Path) -> None:
+    driven = Driven(mapped, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=8)
+    assert driven.lost() == 1
+
+
+def test_a_dead_letter_is_not_lost_and_stands_at_its_journal(checkpoint: Path) -> None:
+    driven = Driven(lenient, checkpoint)
+    letter = Seen(5.0, "a word is no number")
+    driven.run.input = replace(
+        NOTHING, admitted=9, taken=9, end=8, misfits=1, last_misfits=(letter,)
+    )
+    read = driven.read()
+    assert (read.ledger.lost, read.dead_letters) == (0, 1)
+    (journal,) = (stage for stage in read.stages if stage.kind == "journal")
+    assert journal.dead_letters == 1
+    assert journal.last_dead_letters == (Signal(5.0, "a word is no number"),)
+    assert read.last_dead_letters == journal.last_dead_letters
+
+
+def test_rows_that_are_freed_before_spark_is_done_with_them_are_lost(checkpoint: Path) -> None:
+    driven = Driven(filtered, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=9, start=5, done=3)
+    assert driven.lost() == 2
+
+
+def test_a_row_that_goes_into_a_map_on_spark_and_does_not_come_out_is_lost(
+    checkpoint: Path,
+) -> None:
+    driven = Driven(mapped, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=9, done=9)
+    driven.comes_out(8)
+    assert driven.lost() == 1
+
+
+@pytest.mark.parametrize("through", [filtered, batches])
+def test_what_spark_leaves_out_or_puts_together_is_not_lost(through: Any, checkpoint: Path) -> None:
+    driven = Driven(through, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=9, done=9)
+    if through is batches:
+        rows = pa.record_batch([pa.array(range(9))], names=["number"])
+        driven.run.emitted.passed(rows)
+        driven.sink.taken += 1
+    assert driven.lost("through") == 0
+
+
+def test_a_row_that_the_sink_never_got_is_lost_once_all_is_through(checkpoint: Path) -> None:
+    driven = Driven(filtered, checkpoint)
+    driven.comes_out(5, taken=4)
+    assert driven.lost() == 0
+    assert driven.lost("broken") == 0  # its batch comes again
+    assert driven.lost("through") == 1
+
+
+def test_behind_a_filter_in_this_program_nobody_counts(checkpoint: Path) -> None:
+    driven = Driven(filtered_behind, checkpoint)
+    driven.comes_out(5, taken=4)
+    assert driven.lost("through") == 0
+    takers = [passage.taker for passage in driven.read().ledger.passages]
+    assert takers == ["journal", "spark", "spark"]
+
+
+def test_without_a_checkpoint_a_run_that_breaks_loses_what_waits() -> None:
+    driven = Driven(mapped, None)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=9, done=6)
+    driven.comes_out(6)
+    assert driven.lost() == 0
+    assert driven.lost("broken") == 3
+    assert driven.read().checkpoint == "none"
+
+
+def test_after_a_kill_what_is_done_once_more_is_neither_lost_nor_duplicated(
+    checkpoint: Path,
+) -> None:
+    Driven(mapped, checkpoint)  # the books know that there was a run
+    driven = Driven(mapped, checkpoint, DrivenRun(replayed=((4, 7),)))
+    before = replace(NOTHING, taken_before=9, rows_before=9, done_before=4, start=4)
+    driven.sink.made.duplicated = 0  # it knows the three rows by their places
+    driven.run.input, driven.run.done_batch = replace(before, taken=9, end=9, done=4), 0
+    assert driven.read().checkpoint == "0 ok"
+    driven.comes_out(3)
+    assert driven.lost() == 0
+    driven.run.input = replace(before, admitted=2, taken=11, end=11, done=11)
+    driven.run.batch, driven.run.done_batch = BatchReading(1, 7, 0.4), 1
+    driven.comes_out(4)
+    read = driven.read("through")
+    ledger = read.ledger
+    assert (ledger.replayed, ledger.lost, ledger.duplicated) == (3, 0, 0)
+    assert (ledger.taken, ledger.delivered, ledger.restarts) == (11, 7, 1)
+    assert read.checkpoint == "1 ok"
+
+
+def test_dead_letters_of_earlier_runs_are_those_that_made_no_row(checkpoint: Path) -> None:
+    driven = Driven(lenient, checkpoint)
+    before = replace(NOTHING, taken_before=9, rows_before=7, done_before=7, start=7)
+    driven.run.input = replace(before, admitted=2, taken=11, end=8, done=8, misfits=1)
+    driven.comes_out(1)
+    read = driven.read("through")
+    assert (read.dead_letters, read.ledger.lost) == (3, 0)
+
+
+def test_spark_shows_what_has_come_out_of_it_last_and_how_it_has_failed(checkpoint: Path) -> None:
+    driven = Driven(mapped, checkpoint)
+    driven.comes_out(2)
+    driven.run.failure = Seen(5.0, SparkFailed("out of memory"))
+    (spark,) = (stage for stage in driven.read("broken").stages if stage.kind == "spark")
+    assert [signal.text for signal in spark.recent] == ["0", "1"]
+    assert spark.errors == (Signal(5.0, "SparkFailed: out of memory"),)
+
+
+def test_what_was_lost_is_written_down_once_and_known_to_the_next_run(checkpoint: Path) -> None:
+    driven = Driven(mapped, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=8)
+    driven.read()
+    driven.read()
+    again = Driven(mapped, checkpoint)
+    ledger = again.read().ledger
+    assert ledger.lost == 1
+    noted = [line.text for line in ledger.lines]
+    assert noted == [
+        "lost 1: they went in and came out nowhere",
+        "restarted; nothing to replay",
+    ]
+
+
+def test_a_new_checkpoint_is_said_to_be_new(checkpoint: Path) -> None:
+    assert Driven(mapped, checkpoint).read().checkpoint == "new"
+
+
+def test_a_checkpoint_of_another_pipeline_is_refused_before_anything_starts(
+    checkpoint: Path,
+) -> None:
+    Checkpoint(checkpoint).claim("others", ["number long"])
+    pipeline = Pipeline(
+        "numbers",
+        sources={"numbers": lambda settings: Flow.of((1,))},
+        through=mapped,
+        sinks={"sink": lambda settings: print},
+    )
+    run = PipelineRun(pipeline, NoSettings(), Place(checkpoint=str(checkpoint)))
+    with pytest.raises(AssemblyError, match="belongs to the pipeline 'others', not to 'numbers'"):
+        run.require_own_place()
