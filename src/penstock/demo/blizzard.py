@@ -39,7 +39,7 @@ class Settings:
 
     airport: str = "ws://127.0.0.1:8765"
     board: Path = Path("board.sqlite")
-    phone_rate: float = 20.0
+    phone_rate: float = 50.0
     held: int = 512
 
 
@@ -68,7 +68,8 @@ def with_time(element: dict[str, Any]) -> dict[str, Any]:
 def delays(departures: Flow[Any], weather: Flow[Any], settings: Settings) -> SparkFlow:
     """Both on Spark, joined and counted.
 
-    About as many hours of both may wait: an hour is complete when both have passed it.
+    An hour is complete when both have passed it. Both have days more than the week: after a restart
+    Spark waits until each has given a row again.
     """
     scheduled = departures.on_spark(
         DEPARTURE, name="blizzard", position=number, max_rows=settings.held

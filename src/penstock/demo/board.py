@@ -12,7 +12,7 @@ from typing import Any
 
 from penstock.demo.week import DAYS, Totals, local_day
 
-__all__ = ["Board", "rows_on", "totals_on"]
+__all__ = ["Board", "hours_on", "rows_on", "totals_on"]
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS board (
@@ -59,6 +59,11 @@ class Board:
 def rows_on(path: Path) -> int:
     """How many rows a board has; also while somebody writes on it."""
     return len(list(read(path)))
+
+
+def hours_on(path: Path) -> set[tuple[str, datetime]]:
+    """The airports and hours of which a board says anything."""
+    return {(origin, datetime.fromisoformat(hour)) for origin, hour, *_ in read(path)}
 
 
 def totals_on(path: Path) -> Totals:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, timezone
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Totals", "departures", "known_totals", "local_day", "weather"]
+__all__ = ["Totals", "departures", "known_hours", "known_totals", "local_day", "weather"]
 
 NEW_YORK: Final = timezone(timedelta(hours=-5))
 """In February."""
@@ -71,3 +71,9 @@ def known_totals() -> Totals:
             scheduled[day] += 1
             cancelled[day] += row["delay"] is None
     return Totals(dict(scheduled), dict(cancelled))
+
+
+def known_hours() -> set[tuple[str, datetime]]:
+    """The airports and hours of the week in which anything was to depart."""
+    hours = {(row["origin"], datetime.fromisoformat(row["hour"])) for row in departures()}
+    return {(origin, hour) for origin, hour in hours if local_day(hour) in DAYS}
