@@ -176,10 +176,10 @@ FAULTS: Final[dict[str, Callable[[Path], Iterator[Line]]]] = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("fault", nargs="*", choices=[*FAULTS, []], default=[*FAULTS])
+    parser.add_argument("fault", nargs="*", choices=[*FAULTS, []], default=[])
     passed = True
     sys.stdout.write(HEADER + "\n")
-    for name in parser.parse_args().fault:
+    for name in parser.parse_args().fault or FAULTS:
         with tempfile.TemporaryDirectory(prefix="penstock-faults-") as folder:
             for line in FAULTS[name](Path(folder)):
                 passed = passed and line.passed
