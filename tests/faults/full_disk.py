@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from penstock import Flow
+from penstock import Flow, Subscriber, Subscription
 from penstock.spark import Positioned
 from penstock.testing import ManualSubscriber
 from tests.faults.lost_workers import wait_for
@@ -45,11 +45,43 @@ class Words(logging.Handler):
         self.said.append(record.getMessage())
 
 
-class FullUnderJournal(NamedTuple):
-    """What was seen: how far the source went, what was logged, and what arrived in the end."""
+class Asked:
+    """All numbers as rows, and how many of them were ever asked for."""
 
-    made_when_full: int
-    made_later: int
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def subscribe(self, subscriber: Subscriber[Any]) -> None:
+        Flow.range(COUNT).map(as_row).subscribe(_Behind(subscriber, self))
+
+
+class _Behind(Subscription):
+    """The subscriber of such a source, and its subscription."""
+
+    def __init__(self, subscriber: Subscriber[Any], source: Asked) -> None:
+        self._source = source
+        self._subscriber = subscriber
+        self.on_next = subscriber.on_next
+        self.on_error = subscriber.on_error
+        self.on_complete = subscriber.on_complete
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+        self._subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        self._source.asked += n
+        self._subscription.request(n)
+
+    def cancel(self) -> None:
+        self._subscription.cancel()
+
+
+class FullUnderJournal(NamedTuple):
+    """What was seen: what the source was asked for, what was logged, what arrived in the end."""
+
+    asked_when_full: int
+    asked_later: int
     said: list[str]
     numbers: list[int]
     error: Exception | None
@@ -60,19 +92,17 @@ def fill_under_the_journal(folder: Path) -> FullUnderJournal:
     words = Words()
     logger = logging.getLogger("penstock")
     logger.addHandler(words)
-    made: list[Any] = []
+    source = Asked()
     subscriber: ManualSubscriber[Positioned] = ManualSubscriber()
-    flow = Flow.range(COUNT).map(as_row).do_on_next(made.append)
+    rows = Flow.from_publisher(source).on_spark(SCHEMA, checkpoint=folder / "checkpoint")
     try:
         with largest_file(os.getpid(), SPACE):
-            flow.on_spark(SCHEMA, checkpoint=folder / "checkpoint").positioned().subscribe(
-                subscriber
-            )
+            rows.positioned().subscribe(subscriber)
             wait_for(lambda: any("no space left" in word for word in words.said))
-            when_full = len(made)
+            when_full = source.asked
             subscriber.request(1)
             subscriber.await_elements(1, PATIENCE)
-            later = len(made)
+            later = source.asked
         subscriber.request(1 << 40)
         subscriber.await_end(PATIENCE)
     finally:

@@ -16,8 +16,8 @@ def test_a_full_disk_under_the_journal_pauses_the_source_and_loses_nothing(tmp_p
     found = fill_under_the_journal(tmp_path)
     assert found.error is None
     assert found.numbers == [*range(COUNT)]
-    assert found.made_when_full < COUNT
-    assert found.made_later == found.made_when_full
+    assert found.asked_when_full < COUNT
+    assert found.asked_later == found.asked_when_full
     full, again = [word for word in found.said if "space" in word]
     assert f"there is no space left for {tmp_path / 'checkpoint' / 'journal-0'}" in full
     assert full.endswith("the stream waits until there is space")

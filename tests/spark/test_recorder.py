@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -386,6 +385,23 @@ def test_on_a_full_disk_nothing_more_is_asked_for_and_nothing_is_lost(
     assert run.failures == []
 
 
+def test_a_commit_does_not_make_it_ask_on_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_run(max_rows=10)
+    disk = FullDisk(run.journal, monkeypatch)
+    disk.is_full = False
+    recorder = run.begin()
+    run.send(*range(5))
+    disk.is_full = True
+    run.send(5)
+    recorder.committed(5)
+    run.time.settle()
+    run.time.advance(5)
+    assert run.publisher.requested == 10
+    disk.is_full = False
+    run.time.advance(1)
+    assert run.publisher.requested == 15
+
+
 def test_a_full_disk_is_tried_again_at_intervals_and_not_for_each_element(
     run: Run, disk: FullDisk
 ) -> None:
@@ -495,22 +511,20 @@ def test_the_converter_of_a_schema_fits(run: Run) -> None:
     assert [misfit.field for misfit in run.misfits] == ["number"]
 
 
-@pytest.fixture
-def own_thread(run: Run) -> Iterator[Recorder]:
-    """A recorder with a worker of its own."""
+def workers() -> set[threading.Thread]:
+    return {each for each in threading.enumerate() if "penstock-journal" in each.name}
+
+
+def test_stop_waits_for_the_worker_and_leaves_no_thread(run: Run) -> None:
+    others = workers()
     recorder = run.begin(executor=None, clock=None)
-    yield recorder
-    recorder.stop()
-
-
-def test_stop_waits_for_the_worker_and_leaves_no_thread(run: Run, own_thread: Recorder) -> None:
     run.publisher.await_requested(16)
-    (worker,) = (each for each in threading.enumerate() if "penstock-journal" in each.name)
+    (worker,) = workers() - others
     run.publisher.next(0, 1, 2)
-    own_thread.stop()
+    recorder.stop()
     assert run.rows == [0, 1, 2]
     assert not worker.is_alive()
-    own_thread.stop()
+    recorder.stop()
 
 
 def test_the_worker_itself_can_stop_the_recorder(run: Run) -> None:

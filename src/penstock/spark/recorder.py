@@ -237,10 +237,10 @@ class Recorder(Drain):
             self._waits_for_room = False
 
     def _write(self) -> None:
-        self._ask()
         while self._has_rows() and not self._waits_for_room:
             self._append()
             self._ask()
+        self._ask()  # last: a disk that is still full has stopped it by now
 
     def _ask(self) -> None:
         """Ask for what fits into the journal, beside what is on its way already."""
