@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from penstock.tck.explorer.interrupts import interrupt
 from penstock.tck.explorer.trail import locate_thread
+from penstock.tck.stopwatch import LOOK, Stopwatch
 
 __all__ = ["DisposableThread"]
 
@@ -46,7 +47,9 @@ class DisposableThread:
 
     def returns_within(self, seconds: float) -> bool:
         """Wait for the end of ``body``."""
-        self._thread.join(seconds)
+        stopwatch = Stopwatch()
+        while self._thread.is_alive() and stopwatch.look() < seconds:
+            self._thread.join(LOOK)
         return not self._thread.is_alive()
 
     @property

@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from penstock.tck.stopwatch import Stopwatch
+
 __all__ = ["Stillness"]
 
 TASKS = Path("/proc/self/task")
 SLICE = 0.002
+BUSY = ("R", "D")
+"""A thread that runs, or waits for a processor; and one that waits for a disk."""
 
-# Taken before any exploration replaces them.
-_sleep = time.sleep
-_monotonic = time.monotonic
+_sleep = time.sleep  # taken before any exploration replaces it
 
 
 class Stillness:
@@ -35,14 +37,15 @@ class Stillness:
 
         The answer is no when ``limit`` seconds have passed before, or when ``unless`` holds.
         """
-        end = _monotonic() + limit
-        since = _monotonic()
+        stopwatch = Stopwatch()
+        now = since = 0.0
         self._look()
-        while not unless() and _monotonic() < end:
+        while not unless() and now < limit:
             _sleep(SLICE)
+            now = stopwatch.look()
             if not self._look():
-                since = _monotonic()
-            elif _monotonic() - since >= seconds:
+                since = now
+            elif now - since >= seconds:
                 return True
         return False
 
@@ -63,7 +66,7 @@ def _threads_by_system() -> tuple[bool, object]:
             fields = (task / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it has just ended
-        asleep = asleep and fields[0] != "R"
+        asleep = asleep and fields[0] not in BUSY
         used[task.name] = fields[11:13]
     return asleep, used
 

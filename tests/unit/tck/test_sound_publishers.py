@@ -206,6 +206,7 @@ ON_THE_CALLER_OR_A_POOL = [
 ]
 
 
+@pytest.mark.full  # the quick run judges it as a processor
 @pytest.mark.parametrize("new_executor", ON_THE_CALLER_OR_A_POOL)
 def test_the_identity_processor_passes_as_a_publisher(
     new_executor: Callable[[], Executor | None],

@@ -11,7 +11,7 @@ From the bottom up:
 - `tracing`, `tracers`: switch points in the subject's own code, by `settrace` with `opcodes`,
   `inlining` and `untraced` on Python 3.11, by `monitoring` from 3.12 on;
 - `environment`: what a scenario can do;
-- `interrupts`, `watchdog`, `session`: runs under a wall clock, one after the other;
+- `interrupts`, `budget`, `watchdog`, `session`: runs within a budget, one after the other;
 - `search`, `options`, `exploration`: which schedules are run, and the verdict;
 - `schedules`, `report`: both as text.
 """

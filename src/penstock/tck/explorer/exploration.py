@@ -38,7 +38,7 @@ def explore(
     ``subject`` names the modules whose code has switch points of its own, by default the module
     of the scenario. All schedules with up to ``bound`` preemptions come first, then one random
     schedule for each of ``seeds``. ``max_steps`` limits one schedule, ``budget`` all of them, in
-    seconds.
+    seconds that the process computes.
 
     Time is virtual: it jumps to the next deadline when all threads wait. A run ends when the
     scenario has returned and no thread can go on; threads that still wait then are ended.
@@ -120,7 +120,7 @@ class _Search:
         return self._report(Verdict.NONDETERMINISTIC, detail=OTHER_WAY)
 
     def _search(self, share: float) -> Exploration | None:
-        while not self._exhausted and not self._session.is_late(share):
+        while not self._exhausted and not self._session.budget.is_spent(share):
             plan = self._depth_first.next()
             if plan is None:
                 self._exhausted = True
@@ -134,7 +134,7 @@ class _Search:
         if self._exhausted and self._tried == 1 and self._session.options.bound > 0:
             return None  # there was nothing to decide: one thread, one schedule
         for seed in self._session.options.seeds:
-            if self._session.is_late():
+            if self._session.budget.is_spent():
                 break
             decisive = self._decide(self._session.run(RandomWalk(seed)))
             if decisive is not None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from penstock.tck.explorer.budget import Budget
 from penstock.tck.explorer.cores import OneCore
 from penstock.tck.explorer.environment import Environment
 from penstock.tck.explorer.options import Options
@@ -32,8 +32,9 @@ _TIDY_EVERY = 64
 _YOUNG = 1
 """The generations of the collector that hold what the runs made, and not the whole process."""
 
-# Taken before any exploration replaces them.
-_monotonic = time.monotonic
+_RECORDING = 1.0
+"""The least seconds to record a schedule."""
+
 _one_at_a_time = threading.Lock()
 
 
@@ -57,7 +58,7 @@ class Session:
         tracer: Tracer,
         core: OneCore,
     ) -> None:
-        self.deadline = _monotonic() + options.budget
+        self.budget = Budget(options.budget)
         self.options = options
         self.schedules = 0
         self._scenario = scenario
@@ -66,34 +67,30 @@ class Session:
         self._core = core
         self._workers = Workers(core)
 
-    def is_late(self, share: float = 1.0) -> bool:
-        """Say whether more than ``share`` of the budget is used up."""
-        return _monotonic() > self.deadline - (1.0 - share) * self.options.budget
-
     def run(self, strategy: Strategy) -> Result:
         """Run one schedule to its end."""
         self.schedules += 1
         if self.schedules % _TIDY_EVERY:
-            return self._run(strategy, None, self.deadline)
+            return self._run(strategy, None, self.budget)
         self._core.leave()
-        result = self._run(strategy, None, self.deadline)
+        result = self._run(strategy, None, self.budget)
         self._core.choose()
         gc.collect(_YOUNG)
         return result
 
     def warm_up(self, strategy: Strategy) -> Result:
         """Run one schedule that does not count: it fills caches and imports modules."""
-        return self._run(strategy, None, self.deadline)
+        return self._run(strategy, None, self.budget)
 
     def record(self, strategy: Strategy, recorder: Recorder) -> Result:
         """Run a known schedule once more and record its trail; the budget may be overdrawn."""
-        return self._run(strategy, recorder, max(self.deadline, _monotonic() + 1.0))
+        return self._run(strategy, recorder, Budget(max(self.budget.left, _RECORDING)))
 
     def close(self) -> None:
         """End the threads that are kept for runs."""
         self._workers.close()
 
-    def _run(self, strategy: Strategy, recorder: Recorder | None, deadline: float) -> Result:
+    def _run(self, strategy: Strategy, recorder: Recorder | None, budget: Budget) -> Result:
         options = self.options
         run = Run(
             strategy,
@@ -111,7 +108,7 @@ class Session:
             bound(run.tasks[0], thread, lambda: self._scenario(Environment(run)))
 
         self._tracer.begin()
-        leaked = execute(run, body, deadline)
+        leaked = execute(run, body, budget)
         if leaked:
             release_all(run)
         assert run.outcome is not None

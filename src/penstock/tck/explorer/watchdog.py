@@ -1,4 +1,4 @@
-"""Runs one schedule under a wall clock, and ends its threads whatever they do.
+"""Runs one schedule within a budget, and ends its threads whatever they do.
 
 The caller's thread waits here while the threads of the run pass the baton among themselves. It
 sees when the holder of the baton makes no step any more, and it unwinds the threads that are left
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from penstock.tck.explorer.budget import Budget
 from penstock.tck.explorer.interrupts import interrupt
 from penstock.tck.explorer.scheduler import Run
 from penstock.tck.explorer.task import Abort, End, Outcome, Task, current_task, park
@@ -25,8 +26,7 @@ _BLOCKED_LOOKS = 12
 _BUSY_LOOKS = 100
 _LATE_LOOKS = 4
 
-# Taken before any exploration replaces them.
-_monotonic = time.monotonic
+# Taken before any exploration replaces it.
 _process_time = time.process_time
 
 
@@ -42,11 +42,11 @@ class _Parking(Abort):
 _FORCES = (Abort, Abort, Abort, _Parking)
 
 
-def execute(run: Run, body: Callable[[], object], deadline: float) -> list[Task]:
+def execute(run: Run, body: Callable[[], object], budget: Budget) -> list[Task]:
     """Run ``body`` as the scenario of ``run`` until its end; return the threads that leaked."""
     run.launch(run.spawn(body))
     try:
-        _watch(run, deadline)
+        _watch(run, budget)
     except BaseException:
         run.stop(Outcome(End.INTERRUPTED))
         _end_threads(run)
@@ -54,10 +54,10 @@ def execute(run: Run, body: Callable[[], object], deadline: float) -> list[Task]
     return _end_threads(run)
 
 
-def _watch(run: Run, deadline: float) -> None:
+def _watch(run: Run, budget: Budget) -> None:
     steps, silent, busy, used = -1, 0, 0, _process_time()
     while not run.over.acquire(timeout=_SLICE):
-        late = _monotonic() > deadline
+        late = budget.is_spent()
         before, used = used, _process_time()
         if run.steps != steps:
             steps, silent, busy = run.steps, 0, 0
