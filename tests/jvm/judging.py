@@ -8,12 +8,16 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import fields
 
-from penstock.tck.jvm.court import judge
+from penstock.tck.jvm.court import SILENCE, judge
 from penstock.tck.jvm.official_tests import is_placeholder
 from penstock.tck.jvm.subject import Subject
 from penstock.tck.kinds import KINDS
 from penstock.tck.outcome import Outcome, Status
 from penstock.tck.report import Report
+
+LIMIT = 300.0
+PATIENCE = 60.0
+"""Seconds for a signal: all signals of what is sound come, and the machine may be busy."""
 
 Load = Callable[[], dict[str, Subject]]
 
@@ -28,11 +32,13 @@ class Values:
         return list(self._load().values())
 
 
-def judge_all(*loads: Load, patience: float) -> dict[str, Report]:
+def judge_all(
+    *loads: Load, patience: float = PATIENCE, silence: float = SILENCE
+) -> dict[str, Report]:
     """The reports on all subjects by name, each list of them in a process of its own."""
 
     def reports(load: Load) -> dict[str, Report]:
-        found = judge(Values(load), fresh=True, patience=patience)
+        found = judge(Values(load), fresh=True, limit=LIMIT, patience=patience, silence=silence)
         return dict(zip(load(), found, strict=True))
 
     with ThreadPoolExecutor(len(loads)) as threads:

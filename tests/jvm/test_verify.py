@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from penstock import IdentityProcessor, IterablePublisher
+from penstock import Flow, IdentityProcessor, IterablePublisher
 from penstock.cli.application import application
+from penstock.runtime import report_undelivered
 from penstock.tck.jvm import (
     verify_processor,
     verify_publisher,
@@ -45,6 +46,29 @@ class EndsTheProcess:
         os._exit(1)
 
 
+class LosesAnError:
+    """A publisher that stays silent, since what it runs on has failed."""
+
+    def subscribe(self, subscriber: Any) -> None:
+        report_undelivered(OSError("the cable is cut"), "a thread failed")
+
+
+def test_a_failure_shows_the_errors_that_nobody_was_told_of() -> None:
+    subject = subject_of("publisher", lambda n: LosesAnError(), {}, rules=["1.1"])
+    (report,) = judge(lambda: [subject], patience=0.2)
+    assert "meanwhile: a thread failed: OSError: the cable is cut" in report.failures[0].timeline
+
+
+def test_a_failure_shows_the_errors_that_the_kit_does_not_look_at() -> None:
+    def failing(n: int) -> Flow[int]:
+        return Flow.error(OSError("the cable is cut"))
+
+    (report,) = judge(lambda: [subject_of("publisher", failing, {}, rules=["1.3"])], patience=0.2)
+    assert "meanwhile: on_error(OSError('the cable is cut'))" in report.failures[0].timeline
+    with pytest.raises(AssertionError, match="on_error.OSError.'the cable is cut'"):
+        report.raise_if_failed()
+
+
 def test_all_four_kinds_are_verified_from_code_and_each_row_has_its_status() -> None:
     reports = [
         verify_publisher(lambda n: IterablePublisher(range(n)), rules=["3.9", "1.6"]),
@@ -74,9 +98,9 @@ def test_a_subject_that_comes_to_no_end_is_given_up_and_the_next_one_judged() ->
         subject_of("publisher", factory, {"multicast": True}, rules=["1.1", "1.11"])
         for factory in factories
     ]
-    hanging, failing, alone = judge(lambda: subjects, limit=5, patience=0.2)
+    hanging, failing, alone = judge(lambda: subjects, limit=20, patience=0.2)
 
-    assert "did not end within 5 s" in hanging.failures[0].message
+    assert "did not end within 20 s" in hanging.failures[0].message
     assert Status.UNDECIDED in {outcome.status for outcome in hanging.outcomes}
     assert not hanging.passed
 

@@ -25,8 +25,12 @@ def classes(java: Java, name: str, sources: Sequence[Path], libraries: Sequence[
     return kept(
         f"{name}-{what.hexdigest()[:16]}",
         lambda folder: _compile(folder, java, sources, libraries),
-        Path.is_dir,
+        lambda folder: {source.stem for source in sources} <= _compiled_in(folder),
     )
+
+
+def _compiled_in(folder: Path) -> set[str]:
+    return {path.stem for path in folder.rglob("*.class")}
 
 
 def _compile(folder: Path, java: Java, sources: Sequence[Path], libraries: Sequence[Path]) -> None:

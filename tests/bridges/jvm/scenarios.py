@@ -140,8 +140,9 @@ def a_slow_subscriber_of_the_peer(name: str) -> list[tuple[int, int, int, int, i
         subscriber.request(step)
         requested += step
         subscriber.awaitReceived(requested)
+        asked_here = numbers.requested  # first: the peer may just be asking for more
         asked, sent, excess, _ = map(int, counted.counts())
-        seen.append((int(subscriber.received()), asked, sent, numbers.requested, excess))
+        seen.append((int(subscriber.received()), asked, sent, asked_here, excess))
     subscriber.cancel()
     assert numbers.cancelled.wait(30)
     assert numbers.excess == 0

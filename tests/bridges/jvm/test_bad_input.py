@@ -174,7 +174,23 @@ def test_a_program_ends_though_streams_go_on(start: str) -> None:
         start,
         "subscriber = ManualSubscriber(request=10)",
         "from_jvm(to_jvm(Flow.from_iterable(itertools.count()))).subscribe(subscriber)",
-        "subscriber.await_elements(10)",
+        "subscriber.await_elements(10, timeout=60)",
         "print('over')",
     )
     assert text == "over\n"
+
+
+def test_the_official_kit_takes_no_copy_of_a_process_that_runs_a_jvm() -> None:
+    text = run(
+        "from penstock import Flow",
+        "from penstock.bridges.jvm import start_jvm",
+        "from penstock.java import JavaUnavailable",
+        "from penstock.tck.jvm import verify_publisher",
+        "start_jvm()",
+        "try: verify_publisher(Flow.range)",
+        "except JavaUnavailable as error: print(error)",
+    )
+    assert text == (
+        "this process runs a JVM already, so no copy of it can run another one: call the official "
+        "kit before the JVM starts, or from the command line\n"
+    )

@@ -34,7 +34,7 @@ def test_a_compiler_that_complains_leaves_nothing_behind(machine: Machine) -> No
 
 
 def test_a_source_is_compiled_once_and_again_when_it_has_changed(machine: Machine) -> None:
-    machine.command("javac", f'echo "$*" >> {machine.calls}')
+    machine.command("javac", f'echo "$*" >> {machine.calls}', 'echo > "$4/Thing.class"')
     first = classes(java(machine), "thing", [source(machine)])
     assert classes(java(machine), "thing", [source(machine)]) == first
     changed = source(machine, "class Thing { int size; }")
@@ -42,6 +42,15 @@ def test_a_source_is_compiled_once_and_again_when_it_has_changed(machine: Machin
     calls = machine.calls.read_text().splitlines()
     assert len(calls) == 2
     assert calls[0].startswith("--release 17 ")
+
+
+def test_what_somebody_has_removed_is_compiled_again(machine: Machine) -> None:
+    machine.command("javac", f'echo "$*" >> {machine.calls}', 'echo > "$4/Thing.class"')
+    folder = classes(java(machine), "thing", [source(machine)])
+    (folder / "Thing.class").unlink()
+    assert classes(java(machine), "thing", [source(machine)]) == folder
+    assert (folder / "Thing.class").exists()
+    assert len(machine.calls.read_text().splitlines()) == 2
 
 
 def test_what_fails_half_way_is_not_kept(machine: Machine) -> None:

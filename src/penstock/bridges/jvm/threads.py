@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -13,8 +14,8 @@ from penstock.runtime import report_undelivered
 
 __all__ = ["start_thread"]
 
-_FAREWELL: Final = 2.0
-"""Seconds that a thread gets to end when the program does."""
+_FAREWELL: Final = 20.0
+"""Seconds that the threads get to end when the program does; they need them on a busy machine."""
 
 _threads: Final[set[threading.Thread]] = set()
 _exits: Final[dict[threading.Thread, Callable[[], object]]] = {}
@@ -60,5 +61,6 @@ def _leave_all() -> None:
     """A thread that comes back from Java when Python is gone would end the process with a bang."""
     for leave in list(_exits.values()):
         leave()
+    end = time.monotonic() + _FAREWELL
     for thread in list(_threads):
-        thread.join(_FAREWELL)
+        thread.join(max(end - time.monotonic(), 0.0))

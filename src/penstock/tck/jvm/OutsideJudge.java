@@ -101,7 +101,8 @@ public final class OutsideJudge {
                     });
 
     private static final long POLL_MILLISECONDS = 20;
-    private static final long GARBAGE_MILLISECONDS = 500;
+    private static final long SHORTEST_GARBAGE_MILLISECONDS = 500;
+    private static final long COLLECTION_MILLISECONDS = 100;
 
     private static Subject subject;
     private static long patience;
@@ -148,6 +149,11 @@ public final class OutsideJudge {
         return new TestEnvironment(patience, silence, POLL_MILLISECONDS);
     }
 
+    /** How long a publisher may take to drop a subscriber; the kit waits for all of it. */
+    private static long garbageMilliseconds() {
+        return Math.max(SHORTEST_GARBAGE_MILLISECONDS, patience / 20);
+    }
+
     private static final class Listener implements ITestListener {
         private final Witness witness;
         private volatile boolean collecting;
@@ -172,7 +178,7 @@ public final class OutsideJudge {
         private void collectGarbage() {
             while (collecting) {
                 System.gc();
-                LockSupport.parkNanos(GARBAGE_MILLISECONDS * 1_000_000 / 5);
+                LockSupport.parkNanos(COLLECTION_MILLISECONDS * 1_000_000);
             }
         }
 
@@ -201,7 +207,7 @@ public final class OutsideJudge {
     /** Judges a publisher. */
     public static final class OfPublisher extends PublisherVerification<Object> {
         public OfPublisher() {
-            super(environment(), GARBAGE_MILLISECONDS);
+            super(environment(), garbageMilliseconds());
         }
 
         @Override
@@ -262,7 +268,7 @@ public final class OutsideJudge {
     /** Judges a processor that passes on what it gets. */
     public static final class OfProcessor extends IdentityProcessorVerification<Object> {
         public OfProcessor() {
-            super(environment(), GARBAGE_MILLISECONDS);
+            super(environment(), garbageMilliseconds());
         }
 
         @Override

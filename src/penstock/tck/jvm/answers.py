@@ -30,9 +30,10 @@ _GLANCE: Final = 0.002
 
 
 class Answers:
-    """Makes parties for the kit."""
+    """Makes parties for the kit. What they signal by ``on_error`` is in ``errors``."""
 
     def __init__(self, subject: Subject) -> None:
+        self.errors: list[str] = []
         self._subject = subject
         self._claims = subject.claims
         self._subscriber: Any = None
@@ -55,14 +56,14 @@ class Answers:
 
     def publisher(self, elements: int) -> Any:
         """A publisher of so many elements."""
-        return publisher_to_java(self._subject.factory(int(elements)))
+        return publisher_to_java(self._subject.factory(int(elements)), self.errors)
 
     def failed_publisher(self) -> Any:
         """A publisher whose stream fails, if there is one."""
         if self._claims.failed is not None:
-            return publisher_to_java(self._claims.failed())
+            return publisher_to_java(self._claims.failed(), self.errors)
         if self._subject.kind == "processor":
-            return publisher_to_java(FailedAbove(self._subject.factory()))
+            return publisher_to_java(FailedAbove(self._subject.factory()), self.errors)
         return None
 
     def subscriber(self) -> Any:
@@ -84,7 +85,7 @@ class Answers:
 
     def processor(self) -> Any:
         """A processor."""
-        return processor_to_java(self._subject.factory())
+        return processor_to_java(self._subject.factory(), self.errors)
 
     def element(self, number: int) -> Any:
         """The element of that number."""

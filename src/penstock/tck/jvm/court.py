@@ -36,6 +36,8 @@ __all__ = ["LIMIT", "PATIENCE", "SILENCE", "judge", "prepare"]
 SOURCE: Final = Path(__file__).with_name("OutsideJudge.java")
 LIMIT: Final = 60.0
 """Seconds for one test of the kit."""
+STARTING: Final = 300.0
+"""Seconds for the start of the JVM, or more if a test may take more."""
 PATIENCE: Final = 2.0
 """Seconds for a signal that has to come; more cost nothing as long as all signals come."""
 SILENCE: Final = 0.1
@@ -131,7 +133,7 @@ class _Sitting:
             process.close()
 
     def _listen(self, here: Connection, diary: Path) -> bool:
-        while here.poll(self._limit):
+        while here.poll(self._seconds_for_news):
             try:
                 message: Message = here.recv()
             except EOFError:
@@ -142,8 +144,12 @@ class _Sitting:
             if isinstance(message, Adjourned):
                 return True
             self._note(message)
-        self._break_off(f"did not end within {self._limit:g} s")
+        self._break_off(f"did not end within {self._seconds_for_news:g} s")
         return False
+
+    @property
+    def _seconds_for_news(self) -> float:
+        return self._limit if self._current is not None else max(self._limit, STARTING)
 
     def _note(self, message: Message) -> None:
         match message:

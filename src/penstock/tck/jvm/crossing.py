@@ -14,6 +14,7 @@ from typing import Any
 import jpype
 
 from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription
+from penstock.demand import shorten
 
 __all__ = [
     "element_to_java",
@@ -28,10 +29,11 @@ STANDARD = "org.reactivestreams"
 
 
 class JavaSubscriber:
-    """A subscriber of Java, for publishers of Python."""
+    """A subscriber of Java, for publishers of Python, whose errors are noted, too."""
 
-    def __init__(self, java: Any) -> None:
+    def __init__(self, java: Any, errors: list[str]) -> None:
         self._java = java
+        self._errors = errors
 
     def on_subscribe(self, subscription: Subscription) -> None:
         self._java.onSubscribe(subscription_to_java(subscription))
@@ -40,6 +42,7 @@ class JavaSubscriber:
         self._java.onNext(element_to_java(element))
 
     def on_error(self, error: Exception) -> None:
+        self._errors.append(shorten(error))
         self._java.onError(error_to_java(error))
 
     def on_complete(self) -> None:
@@ -74,11 +77,14 @@ class Held:
         return repr(self.content)
 
 
-def publisher_to_java(publisher: Publisher[Any]) -> Any:
-    """A publisher of Python, for subscribers of Java; one of Java stays as it is."""
+def publisher_to_java(publisher: Publisher[Any], errors: list[str]) -> Any:
+    """A publisher of Python, for subscribers of Java; one of Java stays as it is.
+
+    What it signals by ``on_error`` is in ``errors``, since not every test of the kit looks at it.
+    """
     if isinstance(publisher, jpype.JClass(f"{STANDARD}.Publisher")):
         return publisher
-    return _proxy("Publisher", publisher, _publishing(publisher))
+    return _proxy("Publisher", publisher, _publishing(publisher, errors))
 
 
 def subscriber_to_java(subscriber: Subscriber[Any]) -> Any:
@@ -86,9 +92,10 @@ def subscriber_to_java(subscriber: Subscriber[Any]) -> Any:
     return _proxy("Subscriber", subscriber, _subscribing(subscriber))
 
 
-def processor_to_java(processor: Processor[Any, Any]) -> Any:
+def processor_to_java(processor: Processor[Any, Any], errors: list[str]) -> Any:
     """A processor of Python, for both sides."""
-    return _proxy("Processor", processor, {**_publishing(processor), **_subscribing(processor)})
+    methods = {**_publishing(processor, errors), **_subscribing(processor)}
+    return _proxy("Processor", processor, methods)
 
 
 def subscription_to_java(subscription: Subscription) -> Any:
@@ -129,10 +136,11 @@ def _proxy(interface: str, party: object, methods: dict[str, Any]) -> Any:
     return jpype.JProxy(f"{STANDARD}.{interface}", dict=methods)
 
 
-def _publishing(publisher: Any) -> dict[str, Any]:
+def _publishing(publisher: Any, errors: list[str]) -> dict[str, Any]:
     def subscribe(subscriber: Any) -> None:
         with _raising_for_java(subscriber):
-            publisher.subscribe(None if subscriber is None else JavaSubscriber(subscriber))
+            wrapped = None if subscriber is None else JavaSubscriber(subscriber, errors)
+            publisher.subscribe(wrapped)
 
     return {"subscribe": subscribe}
 

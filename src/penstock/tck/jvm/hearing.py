@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from penstock.runtime import collect_undelivered
 from penstock.tck.jvm.official_kit import VERSION
 from penstock.tck.jvm.official_tests import is_placeholder, lacking, rule_of
 from penstock.tck.outcome import FACTORY, PREFLIGHT, Failure, Outcome, Status
@@ -154,21 +155,36 @@ class Hearing:
         from penstock.tck.jvm.answers import Answers
         from penstock.tck.jvm.crossing import JUDGE
 
-        witness = {
-            "started": lambda test: tell(Started(str(test))),
-            "ended": lambda *how: tell(Ended(_outcome(subject, *how))),
-        }
-        jpype.JClass(JUDGE).run(
-            judge,
-            jpype.java.util.ArrayList(tests),
-            Answers(subject).to_java(),
-            jpype.JProxy(f"{JUDGE}$Witness", dict=witness),
-            round(self.patience * 1000),
-            round(self.silence * 1000),
-        )
+        answers = Answers(subject)
+
+        def started(test: Any) -> None:
+            lost.clear()
+            answers.errors.clear()
+            tell(Started(str(test)))
+
+        def ended(*how: Any) -> None:
+            signalled = [f"on_error({error})" for error in answers.errors]
+            tell(Ended(_outcome(subject, [*signalled, *map(str, lost)], *how)))
+
+        with collect_undelivered() as lost:
+            jpype.JClass(JUDGE).run(
+                judge,
+                jpype.java.util.ArrayList(tests),
+                answers.to_java(),
+                jpype.JProxy(f"{JUDGE}$Witness", dict={"started": started, "ended": ended}),
+                round(self.patience * 1000),
+                round(self.silence * 1000),
+            )
 
 
-def _outcome(subject: Subject, test: Any, result: Any, fault: Any, milliseconds: int) -> Outcome:
+def _outcome(
+    subject: Subject,
+    meanwhile: Sequence[str],
+    test: Any,
+    result: Any,
+    fault: Any,
+    milliseconds: int,
+) -> Outcome:
     name, seconds = str(test), int(milliseconds) / 1000
     rule = rule_of(name)
     if str(result) == "passed":
@@ -183,7 +199,7 @@ def _outcome(subject: Subject, test: Any, result: Any, fault: Any, milliseconds:
         rule,
         name,
         " ".join(message.split()),
-        timeline=tuple(_trace(fault)),
+        timeline=(*_trace(fault), *(f"meanwhile: {each}" for each in meanwhile)),
         verifies=f"A test of the official kit {VERSION}.",
     )
     return Outcome(name, rule, Status.FAILED, message, seconds, failure, schedules=0)
