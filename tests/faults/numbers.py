@@ -14,6 +14,7 @@ __all__ = ["PATIENCE", "SCHEMA", "all_of", "join_runs", "numbers_on_spark"]
 
 SCHEMA: Final = "number long"
 PATIENCE: Final = 120.0
+OURS: Final = ("penstock-spark", "penstock-journal")
 
 
 def as_row(number: int) -> tuple[int]:
@@ -39,6 +40,5 @@ def all_of(flow: SparkFlow) -> list[tuple[int, int, int]]:
 
 def join_runs() -> None:
     """Wait until all that runs here is over."""
-    for thread in threading.enumerate():
-        if thread.name.startswith(("penstock-spark", "penstock-journal")):
-            thread.join(PATIENCE)
+    while running := [each for each in threading.enumerate() if each.name.startswith(OURS)]:
+        running[0].join()

@@ -15,12 +15,13 @@ import pytest
 from penstock import Flow
 from penstock.spark import CheckpointError, DoesNotFit, Misfit, Positioned, SparkFlow, UserError
 from penstock.testing import ManualSubscriber
+from tests.faults.numbers import join_runs
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 NUMBERS = "number long, name string"
-PATIENCE = 60.0
+PATIENCE = 240.0
 
 pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.timeout(300)]
 
@@ -96,6 +97,28 @@ class Named:
     name: str
 
 
+@pytest.mark.parametrize("bytes_with_it", [0, 100_000])
+def test_functions_at_the_front_run_where_rows_are_read_unless_they_are_large(
+    bytes_with_it: int,
+) -> None:
+    plans: list[str] = []
+    burden = bytes(bytes_with_it)
+
+    def look(frame: DataFrame) -> DataFrame:
+        plans.append(frame._jdf.queryExecution().analyzed().toString())
+        return frame
+
+    flow = (
+        on_spark(6)
+        .filter(lambda row: row.number % 2 == len(burden) % 2)
+        .map(lambda row: (row.name,), schema="name string")
+        .frame(look)
+        .map_batches(lambda batch: batch.slice(1))
+    )
+    assert [row.name for row in result(flow.rows())] == ["n2", "n4"]
+    assert ("MapInArrow" in plans[0]) is (bytes_with_it > 0)
+
+
 def test_elements_may_be_mappings_dataclasses_and_batches_in_one_stream() -> None:
     batch = pa.RecordBatch.from_pydict({"number": [3, 4], "name": ["c", "d"]})
     flow = Flow.of({"number": 1, "name": "a"}, Named(2, "b"), batch, (5, "e"))
@@ -123,7 +146,8 @@ def test_a_frame_is_whatever_spark_can_do_and_sql_is_another_way_to_say_it() -> 
 
 
 def test_positions_tell_the_batch_and_the_row() -> None:
-    found = result(on_spark(5, batch_rows=5).positioned())
+    at_once = pa.RecordBatch.from_pydict({"number": [*range(5)], "name": ["a"] * 5})
+    found = result(Flow.of(at_once).on_spark(NUMBERS, batch_rows=5).positioned())
     assert {position.batch for position in found} == {found[0].batch}
     assert [position.row for position in found] == [0, 1, 2, 3, 4]
     assert all(isinstance(position, Positioned) for position in found)
@@ -431,10 +455,3 @@ def test_a_folder_with_other_things_is_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "photo.jpg").write_text("")
     with pytest.raises(CheckpointError, match="is not empty and holds no checkpoint"):
         result(on_spark(1, checkpoint=tmp_path).rows())
-
-
-def join_runs() -> None:
-    """Wait until all that runs here is over."""
-    for thread in threading.enumerate():
-        if thread.name.startswith(("penstock-spark", "penstock-journal")):
-            thread.join(PATIENCE)

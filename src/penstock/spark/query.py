@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
 from penstock.spark.returning import Deliver, Returning, returning
-from penstock.spark.source import FORMAT, JournalSource
+from penstock.spark.source import Reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,8 +54,7 @@ class Query:
 
     def start(
         self,
-        journals: Sequence[str],
-        batch_rows: int,
+        readings: Sequence[Reading],
         transform: Transform,
         sink: NativeSink | Deliver,
         output_mode: str,
@@ -66,27 +65,19 @@ class Query:
         from pyspark.errors import PySparkException
 
         try:
-            self._begin(journals, batch_rows, transform, sink, output_mode, checkpoint)
+            self._begin(readings, transform, sink, output_mode, checkpoint)
         except (Py4JError, PySparkException) as error:
             raise explained(error) from error
 
     def _begin(
         self,
-        journals: Sequence[str],
-        batch_rows: int,
+        readings: Sequence[Reading],
         transform: Transform,
         sink: NativeSink | Deliver,
         output_mode: str,
         checkpoint: str,
     ) -> None:
-        self._session.dataSource.register(JournalSource)
-        frames = [
-            self._session.readStream.format(FORMAT)
-            .option("path", journal)
-            .option("batch_rows", str(batch_rows))
-            .load()
-            for journal in journals
-        ]
+        frames = [reading.frame(self._session) for reading in readings]
         writer = transform(frames).writeStream.outputMode(output_mode)
         writer = writer.option("checkpointLocation", checkpoint)
         # Spark has no two queries of one name at a time.
@@ -138,7 +129,7 @@ class Query:
             self._page = context.uiWebUrl
         return f"{self._page}/StreamingQuery/" if self._page else None
 
-    def stop(self, within: float = 10.0) -> None:
+    def stop(self, within: float = 60.0) -> None:
         """End it. A batch that is being delivered has to be given up before."""
         if self._query is None:
             self._hang_up()

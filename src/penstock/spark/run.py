@@ -35,7 +35,8 @@ from penstock.spark.pipeline import Input, Pipeline
 from penstock.spark.query import NativeSink, Query
 from penstock.spark.recorder import Recorder
 from penstock.spark.session import require_startable, spark_session
-from penstock.spark.shipping import require_sendable
+from penstock.spark.shipping import divided, require_sendable
+from penstock.spark.source import Reading
 
 __all__ = ["Run"]
 
@@ -272,10 +273,11 @@ class Run:
 
     def _watch(self, query: Query, checkpoint: Checkpoint) -> None:
         """Start the query, and return when it has processed all that will ever come."""
+        through, rest = divided(self._pipeline)
+        journals = [checkpoint.for_journal(number) for number in range(len(self._journals))]
         query.start(
-            [checkpoint.for_journal(number) for number in range(len(self._journals))],
-            self._pipeline.batch_rows,
-            self._pipeline.transform,
+            [Reading(journal, self._pipeline.batch_rows, through) for journal in journals],
+            rest.transform,
             self._sink or self._deliver,
             self._pipeline.output_mode,
             checkpoint.for_spark,

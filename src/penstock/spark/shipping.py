@@ -1,11 +1,18 @@
-"""Whether a pipeline can be sent to Spark's workers, found out before data moves."""
+"""What a pipeline sends to Spark's workers, and whether it can, found out before data moves."""
 
 from __future__ import annotations
 
-from penstock.spark.pipeline import Pipeline
-from penstock.spark.stages import FrameStage
+from base64 import b64encode
+from dataclasses import replace
+from typing import Final
 
-__all__ = ["require_sendable"]
+from penstock.spark.pipeline import Pipeline
+from penstock.spark.stages import FrameStage, Pass, Through, leading
+
+__all__ = ["divided", "require_sendable"]
+
+LONGEST: Final = 1 << 16
+"""Characters of the longest option that Spark is given, which keeps it in each plan of a query."""
 
 
 def require_sendable(pipeline: Pipeline) -> None:
@@ -21,3 +28,17 @@ def require_sendable(pipeline: Pipeline) -> None:
                 f"{stage.name} got a function that cannot be sent to Spark's workers: {error}; "
                 "make what it needs within the function, or in the worker"
             ) from error
+
+
+def divided(pipeline: Pipeline) -> tuple[Through | None, Pipeline]:
+    """The stages that can run where the journal is read, which saves a crossing; and the rest."""
+    from pyspark import cloudpickle
+
+    stages = leading(pipeline.stages)
+    if pipeline.first is not None or not stages:
+        return None, pipeline
+    way = Pass(stages, pipeline.inputs[0].schema)
+    text = b64encode(cloudpickle.dumps(way)).decode()
+    if len(text) > LONGEST:
+        return None, pipeline
+    return Through(text, way.last), replace(pipeline, stages=pipeline.stages[len(stages) :])

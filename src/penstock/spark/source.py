@@ -7,8 +7,11 @@ place of the journal.
 
 from __future__ import annotations
 
+import pickle
+from base64 import b64decode
 from collections.abc import Iterator, MutableMapping, Sequence
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -21,8 +24,12 @@ from pyspark.sql.types import StructType
 
 from penstock.spark.journal import JournalReader, JournalUnusable
 from penstock.spark.schema import Schema
+from penstock.spark.stages import Pass, Through
 
-__all__ = ["FORMAT", "JournalSource", "offset", "position_of"]
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["FORMAT", "JournalSource", "Reading", "offset", "position_of"]
 
 FORMAT: Final = "penstock-journal"
 
@@ -43,7 +50,11 @@ def position_of(offset: dict[str, Any], identity: str) -> int:
 
 
 class JournalSource(DataSource):
-    """The rows of a journal. Options: ``path`` of the journal, and ``batch_rows``."""
+    """The rows of a journal.
+
+    Options: ``path`` of the journal, ``batch_rows``, and ``through``, the text of what the rows go
+    through as they are read.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -54,6 +65,7 @@ class JournalSource(DataSource):
         super().__init__(options)
         self._reader = JournalReader(options["path"])
         self._batch_rows = int(options["batch_rows"])
+        self._through: str | None = options.get("through")
 
     def schema(self) -> StructType:
         """The columns, as the journal has them."""
@@ -61,7 +73,25 @@ class JournalSource(DataSource):
 
     def streamReader(self, schema: StructType) -> JournalStream:  # noqa: N802 - Spark's name
         """The same as a stream."""
-        return JournalStream(self._reader, self._batch_rows)
+        return JournalStream(self._reader, self._batch_rows, self._through)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a query reads a journal."""
+
+    journal: str
+    batch_rows: int
+    through: Through | None = None
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """The rows as a stream of Spark."""
+        session.dataSource.register(JournalSource)
+        reader = session.readStream.format(FORMAT).option("path", self.journal)
+        reader = reader.option("batch_rows", str(self.batch_rows))
+        if self.through is not None:
+            reader = reader.option("through", self.through.text).schema(self.through.schema.spark)
+        return reader.load()
 
 
 class Rows(InputPartition):
@@ -75,9 +105,10 @@ class Rows(InputPartition):
 class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Lets Spark read a journal in batches of bounded size."""
 
-    def __init__(self, journal: JournalReader, batch_rows: int) -> None:
+    def __init__(self, journal: JournalReader, batch_rows: int, through: str | None = None) -> None:
         self._journal = journal
         self._batch_rows = batch_rows
+        self._through = through
         self._identity = journal.identity
         self._final: int | None = None
 
@@ -109,9 +140,13 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [Rows(*each) for each in self._journal.ranges(first, behind)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one part."""
+        """What comes out of one part."""
         assert isinstance(partition, Rows)
-        return self._journal.read(partition.start, partition.end)
+        batches = self._journal.read(partition.start, partition.end)
+        if self._through is None:
+            return batches
+        way: Pass = pickle.loads(b64decode(self._through))
+        return way(batches)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Says nothing: it comes only when the next batch begins. The commit log is the truth."""

@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
@@ -19,7 +19,17 @@ from penstock.spark.schema import Schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BatchStage", "FrameStage", "RowStage", "SparkStage", "fused"]
+__all__ = [
+    "BatchStage",
+    "FrameStage",
+    "Pass",
+    "RowStage",
+    "SparkStage",
+    "Through",
+    "applied",
+    "fused",
+    "leading",
+]
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,16 @@ class FrameStage:
 SparkStage = RowStage | BatchStage | FrameStage
 
 
+def leading(stages: Sequence[SparkStage]) -> tuple[RowStage | BatchStage, ...]:
+    """Those at the front that Python runs."""
+    front: list[RowStage | BatchStage] = []
+    for stage in stages:
+        if isinstance(stage, FrameStage):
+            break
+        front.append(stage)
+    return tuple(front)
+
+
 def applied(stages: Sequence[SparkStage], frame: DataFrame) -> DataFrame:
     """``frame`` behind all stages; those that are functions of rows and batches, in one pass."""
     run: list[RowStage | BatchStage] = []
@@ -81,10 +101,8 @@ def fused(stages: Sequence[RowStage | BatchStage], frame: DataFrame) -> DataFram
     """``frame`` behind stages that Python runs: one crossing for all of them."""
     if not stages:
         return frame
-    before = schema = Schema.of(frame.schema)
-    for stage in stages:
-        schema = stage.schema or schema
-    return frame.mapInArrow(Pass(tuple(stages), before), schema.spark)
+    way = Pass(tuple(stages), Schema.of(frame.schema))
+    return frame.mapInArrow(way, way.last.spark)
 
 
 @dataclass(frozen=True)
@@ -93,6 +111,11 @@ class Pass:
 
     stages: tuple[RowStage | BatchStage, ...]
     schema: Schema
+
+    @property
+    def last(self) -> Schema:
+        """That of the rows which come out."""
+        return schema_behind(self.stages, self.schema)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What Spark calls once for each partition."""
@@ -107,6 +130,20 @@ class Pass:
             made, schema, rows = through_batches(stage, schema, made), stage.schema or schema, []
         made, _ = through_rows(rows, schema, made)
         return made
+
+
+def schema_behind(stages: Iterable[RowStage | BatchStage], schema: Schema) -> Schema:
+    """The schema of what stages make of rows of ``schema``."""
+    for stage in stages:
+        schema = stage.schema or schema
+    return schema
+
+
+class Through(NamedTuple):
+    """A pass as a text, and the schema of the rows which come out."""
+
+    text: str
+    schema: Schema
 
 
 def with_schema(batch: pa.RecordBatch, schema: Schema) -> pa.RecordBatch:
@@ -139,9 +176,7 @@ def through_rows(
     """``batches`` behind stages that take rows, and their schema."""
     if not stages:
         return batches, schema
-    last = schema
-    for stage in stages:
-        last = stage.schema or last
+    last = schema_behind(stages, schema)
     return row_passes(tuple(stages), schema, last, batches), last
 
 
