@@ -1,4 +1,4 @@
-"""Settings of the whole suite: the long tests, those that need Java or a browser, Hypothesis."""
+"""Settings of the whole suite: its patience, the long tests, what some need, Hypothesis."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import settings
 
 from penstock.java import JavaUnavailable
 from penstock.tck.jvm.court import prepare as prepare_judge
+from penstock.testing.options import TIMEOUT
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("full", deadline=None, max_examples=500)
@@ -62,6 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
     config.stash[MISSING] = []
+    os.environ.setdefault(TIMEOUT, "60")  # only a test that fails ever waits so long
     settings.load_profile("full" if config.getoption("full") else "quick")
 
 

@@ -10,7 +10,7 @@ from penstock.api import Subscriber
 from penstock.demand import require_subscriber
 from penstock.runtime import Clock, require_count
 from penstock.testing.manual_subscription import ManualSubscription
-from penstock.testing.options import require_clock, require_seconds
+from penstock.testing.options import require_clock, require_timeout
 from penstock.testing.report import report
 
 __all__ = ["ManualPublisher"]
@@ -35,6 +35,9 @@ class ManualPublisher(Generic[T]):
     It signals on the thread that calls it; what the subscriber raises comes out there. An element
     may be sent after a cancel: it was on its way (rule 2.8). With several subscribers, one after
     the other or at once, all members speak of the latest one; ``subscriptions`` has them all.
+
+    The ``await_`` methods wait for other threads, and fail after ``timeout`` seconds. By default
+    these are 5, or as many as the environment variable ``PENSTOCK_TEST_TIMEOUT`` says.
     """
 
     def __init__(self, *, misbehave: bool = False, time: Clock | None = None) -> None:
@@ -114,7 +117,7 @@ class ManualPublisher(Generic[T]):
 
     # What the test waits for.
 
-    def await_subscriber(self, count: int = 1, timeout: float = 5.0) -> None:
+    def await_subscriber(self, count: int = 1, timeout: float | None = None) -> None:
         """Wait until ``count`` subscribers have come and returned from ``on_subscribe``."""
         __tracebackhide__ = True
         require_count("count", count)
@@ -125,7 +128,7 @@ class ManualPublisher(Generic[T]):
             timeout,
         )
 
-    def await_requested(self, total: int, timeout: float = 5.0) -> None:
+    def await_requested(self, total: int, timeout: float | None = None) -> None:
         """Wait until at least ``total`` elements were requested since the start."""
         __tracebackhide__ = True
         require_count("total", total)
@@ -136,16 +139,20 @@ class ManualPublisher(Generic[T]):
             timeout,
         )
 
-    def await_cancelled(self, timeout: float = 5.0) -> None:
-        """Wait until the subscriber cancels; after ``timeout`` seconds the test fails."""
+    def await_cancelled(self, timeout: float | None = None) -> None:
+        """Wait until the subscriber cancels."""
         __tracebackhide__ = True
         self._await("a cancel", lambda: self.cancelled, lambda: "none came", timeout)
 
     def _await(
-        self, what: str, happened: Callable[[], bool], instead: Callable[[], str], timeout: float
+        self,
+        what: str,
+        happened: Callable[[], bool],
+        instead: Callable[[], str],
+        timeout: float | None,
     ) -> None:
         __tracebackhide__ = True
-        seconds = require_seconds("timeout", timeout)
+        seconds = require_timeout("timeout", timeout)
         with self._changed:
             if self._changed.wait_for(happened, seconds):
                 return

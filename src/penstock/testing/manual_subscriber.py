@@ -17,7 +17,7 @@ from penstock.demand import (
 from penstock.rules import RuleViolation
 from penstock.runtime import Clock, require_count
 from penstock.testing.expected_error import ErrorType, ExpectedError
-from penstock.testing.options import require_clock, require_first_request, require_seconds
+from penstock.testing.options import require_clock, require_first_request, require_timeout
 from penstock.testing.recording import Recording
 from penstock.testing.report import report
 from penstock.testing.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
@@ -43,8 +43,9 @@ class ManualSubscriber(Generic[T]):
 
     Signals may come from any thread. The ``assert_`` methods look at what has come so far; one that
     fails prints all signals and the rules that the publisher broke. The ``await_`` methods wait for
-    signals from other threads; in a coroutine, hand them to ``asyncio.to_thread``, or the loop
-    stands still while they wait.
+    signals from other threads, and fail after ``timeout`` seconds: by default 5, or as many as the
+    environment variable ``PENSTOCK_TEST_TIMEOUT`` says. In a coroutine, hand them to
+    ``asyncio.to_thread``, or the loop stands still while they wait.
     """
 
     def __init__(self, *, request: int = 0, time: Clock | None = None) -> None:
@@ -220,34 +221,37 @@ class ManualSubscriber(Generic[T]):
 
     # What the test waits for.
 
-    def await_subscription(self, timeout: float = 5.0) -> None:
-        """Wait for ``on_subscribe``; after ``timeout`` seconds the test fails."""
+    def await_subscription(self, timeout: float | None = None) -> None:
+        """Wait for ``on_subscribe``."""
         __tracebackhide__ = True
+        seconds = require_timeout("timeout", timeout)
         self._expect(
             lambda: self._subscription is not None,
-            lambda: f"on_subscribe() has not come within {timeout:g} s",
-            timeout=timeout,
+            lambda: f"on_subscribe() has not come within {seconds:g} s",
+            seconds=seconds,
         )
 
-    def await_elements(self, count: int, timeout: float = 5.0) -> None:
+    def await_elements(self, count: int, timeout: float | None = None) -> None:
         """Wait until ``count`` elements have come since the start; fails if the stream ends."""
         __tracebackhide__ = True
         require_count("count", count)
+        seconds = require_timeout("timeout", timeout)
         self._expect(
             lambda: self.recording.received >= count,
             lambda: (
-                f"expected {count} elements within {timeout:g} s, but the stream {self._state()}"
+                f"expected {count} elements within {seconds:g} s, but the stream {self._state()}"
             ),
-            timeout=timeout,
+            seconds=seconds,
         )
 
-    def await_end(self, timeout: float = 5.0) -> None:
-        """Wait until the stream ends, well or not; after ``timeout`` seconds the test fails."""
+    def await_end(self, timeout: float | None = None) -> None:
+        """Wait until the stream ends, well or not."""
         __tracebackhide__ = True
+        seconds = require_timeout("timeout", timeout)
         self._expect(
             lambda: self.ended,
-            lambda: f"expected the end within {timeout:g} s, but the stream {self._state()}",
-            timeout=timeout,
+            lambda: f"expected the end within {seconds:g} s, but the stream {self._state()}",
+            seconds=seconds,
         )
 
     # How it works.
@@ -277,11 +281,10 @@ class ManualSubscriber(Generic[T]):
         holds: Callable[[], bool],
         failure: Callable[[], str],
         *,
-        timeout: float = 0.0,
+        seconds: float = 0.0,
     ) -> None:
         """Wait until ``holds``, or until nothing more can come."""
         __tracebackhide__ = True
-        seconds = require_seconds("timeout", timeout)
         self.recording.wait_for(lambda: holds() or self.ended, seconds)
         if not self.recording.wait_for(lambda: holds() and self._look(), 0):
             self._fail(failure())

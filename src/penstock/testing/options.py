@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import math
+import os
+from typing import Final
 
 from penstock.runtime import Clock, SystemClock, VirtualTime
 
 __all__ = [
+    "TIMEOUT",
     "require_clock",
     "require_first_request",
     "require_frame",
     "require_seconds",
+    "require_timeout",
     "require_virtual_time",
 ]
+
+TIMEOUT: Final = "PENSTOCK_TEST_TIMEOUT"
+"""The environment variable for the seconds of all waits that name none."""
+
+USUAL_TIMEOUT: Final = 5.0
 
 
 def require_first_request(request: object) -> int:
@@ -31,6 +40,19 @@ def require_seconds(name: str, value: object) -> float:
     if not 0 <= value < math.inf:
         raise ValueError(f"{name} must be a number of seconds of at least 0, not {value}")
     return float(value)
+
+
+def require_timeout(name: str, value: object) -> float:
+    """``value``, when it is a number of seconds; for ``None`` the time for all tests."""
+    if value is not None:
+        return require_seconds(name, value)
+    given = os.environ.get(TIMEOUT, USUAL_TIMEOUT)
+    try:
+        return require_seconds(TIMEOUT, float(given))
+    except ValueError:
+        raise ValueError(
+            f"{TIMEOUT} must be a number of seconds of at least 0, not {given!r}"
+        ) from None
 
 
 def require_frame(value: object) -> float:

@@ -11,7 +11,12 @@ from penstock.demand import shorten
 from penstock.runtime import VirtualTime, require_count
 from penstock.testing.expected_error import ErrorType, ExpectedError
 from penstock.testing.manual_subscriber import ManualSubscriber
-from penstock.testing.options import require_first_request, require_seconds, require_virtual_time
+from penstock.testing.options import (
+    require_first_request,
+    require_seconds,
+    require_timeout,
+    require_virtual_time,
+)
 from penstock.testing.report import report
 from penstock.testing.script import Performance, Step, Unmet
 from penstock.testing.signals import OnComplete, OnError
@@ -27,7 +32,8 @@ class StepVerifier(Generic[T]):
     """Checks a publisher against a script of expectations and actions.
 
     ``request``  what to ask for in ``on_subscribe``; everything by default, 0 for nothing
-    ``within``   how many seconds to wait for a signal from another thread
+    ``within``   how many seconds to wait for a signal from another thread; by default 5, or as many
+                 as the environment variable ``PENSTOCK_TEST_TIMEOUT`` says
     ``time``     the virtual time that the publisher lives in; then nothing waits, and time
                  passes only by ``then_advance`` and ``expect_nothing``
 
@@ -55,7 +61,7 @@ class StepVerifier(Generic[T]):
         publisher: Publisher[T],
         *,
         request: int = UNBOUNDED,
-        within: float = 5.0,
+        within: float | None = None,
         time: VirtualTime | None = None,
     ) -> None:
         self._verified = True  # until there is a step
@@ -63,7 +69,7 @@ class StepVerifier(Generic[T]):
             raise TypeError(f"a publisher has a method subscribe; {publisher!r} has none")
         self._publisher = publisher
         self._request = require_first_request(request)
-        self._within = require_seconds("within", within)
+        self._within = require_timeout("within", within)
         self._time = None if time is None else require_virtual_time(time)
         self._steps: list[Step[T]] = []
 
