@@ -32,8 +32,8 @@ class Awaiter(PlainHost):
 
     __slots__ = ("_loop", "_waiter", "_woken", "elements")
 
-    def __init__(self, flow: Publisher[Any], wanted: int) -> None:
-        super().__init__(wanted, "the task that awaits it")
+    def __init__(self, flow: Publisher[Any], wanted: int, *, may_pause: bool) -> None:
+        super().__init__(wanted, "the task that awaits it", may_pause=may_pause)
         self._loop = get_running_loop()
         self._waiter: Future[None] | None = None
         self._woken = False
@@ -86,7 +86,7 @@ def release(waiter: Future[None]) -> None:
 
 async def elements_of(flow: Publisher[Any], wanted: int = PREFETCH) -> AsyncGenerator[Any, None]:
     """The elements of a run of its own; closing this iterator cancels the run."""
-    async with Awaiter(flow, wanted) as host:
+    async with Awaiter(flow, wanted, may_pause=True) as host:
         goes_on = True
         while goes_on:
             goes_on = False
@@ -102,7 +102,7 @@ async def elements_of(flow: Publisher[Any], wanted: int = PREFETCH) -> AsyncGene
 async def awaited(flow: Publisher[Any]) -> Any:
     """The only element of a flow, or ``None``."""
     result = None
-    async with Awaiter(flow, wanted=2) as host:
+    async with Awaiter(flow, wanted=2, may_pause=False) as host:
         for element in host.elements:
             if element is PENDING:
                 await host.woken()

@@ -36,8 +36,8 @@ class Caller(PlainHost):
 
     __slots__ = ("_instead", "_lending", "_loop", "_method", "_runner", "_woken")
 
-    def __init__(self, wanted: int, method: str, instead: str) -> None:
-        super().__init__(wanted, method)
+    def __init__(self, wanted: int, method: str, instead: str, *, may_pause: bool) -> None:
+        super().__init__(wanted, method, may_pause=may_pause)
         self._method = method
         self._instead = instead
         self._woken = threading.Event()
@@ -133,7 +133,7 @@ def pulled_by(host: PlainHost, publisher: Publisher[Any], prefetch: int = PREFET
 
 def result_of(flow: Fluent[Any]) -> Any:
     """Run a flow to its end; its last element, or ``None``."""
-    caller = Caller(UNBOUNDED, "run_sync()", "`await flow`")
+    caller = Caller(UNBOUNDED, "run_sync()", "`await flow`", may_pause=False)
     elements = caller.elements_of(flow)
     if not flow.plan.waits:
         return last_of(elements)
@@ -186,7 +186,7 @@ class Blocking(Generic[T_co]):
 
 def blocking_elements(flow: Fluent[Any], prefetch: int) -> Generator[Any, None, None]:
     """The elements of a flow, pulled in the context in which the iteration began."""
-    caller = Caller(prefetch, "blocking()", "`async for`")
+    caller = Caller(prefetch, "blocking()", "`async for`", may_pause=True)
     elements = caller.elements_of(flow, prefetch)
     if not flow.plan.waits:
         yield from elements

@@ -121,17 +121,19 @@ class PlainHost(ABC):
     """The state of a host that is no subscription, and can wait when its run is over.
 
     ``taker``        who takes the elements, in words
+    ``may_pause``    whether the taker may do something else between two elements
     ``waits_since``  when it began to wait, if it does
     """
 
     __slots__ = (
-        "__weakref__", "_source", "discards", "ended", "over", "plan", "prepared", "sized",
-        "taker", "tasks", "waits_since", "wanted",
+        "__weakref__", "_source", "discards", "ended", "may_pause", "over", "plan", "prepared",
+        "sized", "taker", "tasks", "waits_since", "wanted",
     )  # fmt: skip
 
-    def __init__(self, wanted: int, taker: str) -> None:
+    def __init__(self, wanted: int, taker: str, *, may_pause: bool) -> None:
         self.wanted = wanted
         self.taker = taker
+        self.may_pause = may_pause
         self.plan: Plan | None = None
         self.waits_since: float | None = None
         self._source: Callable[[], Elements | None] = lambda: None

@@ -388,7 +388,7 @@ def test_a_retry_without_limit_and_without_waiting_can_be_cancelled_from_another
     for _ in range(3):
         runs.acquire()
     subscriber.cancel()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -497,7 +497,7 @@ def test_an_endless_repeat_of_nothing_waits_for_demand_and_can_be_cancelled() ->
     for _ in range(3):
         runs.acquire()
     subscriber.cancel()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 

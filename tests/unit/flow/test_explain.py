@@ -24,7 +24,7 @@ from penstock.flow.diagnosis.explanation import Edge, Run, Segment
 from penstock.runtime import Task
 from penstock.testing import ManualPublisher, ManualSubscriber
 
-PATIENCE = 10
+PATIENCE = 60
 
 
 class Watch:
@@ -500,16 +500,19 @@ def test_the_one_who_waits_is_named(flow: Flow[Any], expected: str) -> None:
 def test_a_function_that_does_not_return_is_shown_with_its_line() -> None:
     entered, leave = threading.Event(), threading.Event()
 
-    def stuck(x: int) -> int:
+    def stay() -> None:
         entered.set()
-        leave.wait(PATIENCE)
+        assert leave.wait(PATIENCE)
+
+    def stuck(x: int) -> int:
+        stay()
         return x
 
     with ThreadPool(1) as threads:
         flow = Flow.range(3).subscribe_on(threads).map(X + 1).map(stuck)
         subscriber = subscribed(flow, request=1)
         assert entered.wait(PATIENCE)
-        line = stuck.__code__.co_firstlineno + 2
+        line = stuck.__code__.co_firstlineno + 1
         assert sentence(flow) == (
             "`map` waits for the function of `map` to return, "
             f"which is at {__file__}:{line}, in stuck"

@@ -628,7 +628,7 @@ def test_subscribers_on_other_threads_get_all_elements() -> None:
                 ManualSubscriber(request=UNBOUNDED)
             )
         for _ in range(3):
-            assert over.acquire(timeout=30)
+            assert over.acquire(timeout=60)
     assert lists == [list(range(5000))] * 3
 
 

@@ -21,7 +21,7 @@ from penstock.flow import X
 from penstock.tck import verify_operator
 from penstock.testing import ManualPublisher, ManualSubscriber
 
-PATIENCE = 10
+PATIENCE = 60
 
 
 def subscribed(flow: Flow[Any], request: int = 0) -> ManualSubscriber[Any]:

@@ -353,7 +353,7 @@ def test_run_sync_within_a_loop_refuses_to_wait_and_says_what_to_use(where: str)
     async def main(threads: ThreadPool) -> None:
         flow: Flow[int] = {
             "map_async": Flow.of(1).map_async(double),
-            "subscribe_on": Flow.of(1).subscribe_on(threads),
+            "subscribe_on": Flow.never().subscribe_on(threads),
             "from_publisher": Flow.from_publisher(publisher),
         }[where]
         with pytest.raises(RuntimeError, match=r"run_sync\(\) would block.*use `await flow`"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import threading
 import weakref
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +15,10 @@ import pytest
 
 from penstock import Flow, VirtualTime, X, collect_undelivered
 from penstock.flow.diagnosis.explanation import Run
-from penstock.runtime import SystemClock, Task, Timer
+from penstock.runtime import Task, Timer
 from penstock.testing import ManualPublisher, ManualSubscriber
 
-PATIENCE = 10
+PATIENCE = 60
 
 
 class CountingTime(VirtualTime):
@@ -175,22 +177,21 @@ def test_what_a_report_raises_goes_to_the_hook_and_the_watch_goes_on() -> None:
 
 
 def test_a_function_that_never_returns_is_found_although_the_run_is_stuck() -> None:
-    reported, leave = threading.Event(), threading.Event()
+    entered, leave = threading.Event(), threading.Event()
+    time = VirtualTime()
     reports: list[Run] = []
 
-    def report(run: Run) -> None:
-        reports.append(run)
-        reported.set()
-
     def stuck(x: int) -> int:
+        entered.set()
         assert leave.wait(PATIENCE)
         return x
 
-    flow = Flow.of(1).map(stuck).watch_stalls(0.01, clock=SystemClock(), report=report)
+    flow = Flow.of(1).map(stuck).watch_stalls(1, clock=time, report=reports.append)
     subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
     thread = threading.Thread(target=flow.subscribe, args=(subscriber,))
     thread.start()
-    assert reported.wait(PATIENCE)
+    assert entered.wait(PATIENCE)
+    time.advance(1)
     leave.set()
     thread.join(PATIENCE)
     assert "waits for the function of `map` to return, which is at " in reports[0].sentence
@@ -217,6 +218,35 @@ def test_every_kind_of_run_can_be_watched(run: str) -> None:
         subscriber.cancel()
     assert len(reports) == 1
     assert "waits for its publisher" in reports[0].sentence or run == "run_sync"
+
+
+async def awaited(flow: Flow[int]) -> int | None:
+    return await flow
+
+
+@pytest.mark.parametrize(
+    ("place", "run"),
+    [
+        ("blocking", lambda flow: flow.run_sync()),
+        ("awaiting", lambda flow: asyncio.run(awaited(flow))),
+    ],
+    ids=["run_sync", "await"],
+)
+def test_a_run_that_is_just_about_to_wait_is_reported(
+    place: str, run: Callable[[Flow[int]], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    time = VirtualTime()
+    source: ManualPublisher[int] = ManualPublisher()
+    reports: list[Run] = []
+
+    def look_at_the_time() -> float:  # as it does before it waits
+        time.advance(1)
+        source.complete()
+        return 0.0
+
+    monkeypatch.setattr(f"penstock.flow.{place}.monotonic", look_at_the_time)
+    run(Flow.from_publisher(source).watch_stalls(1, clock=time, report=reports.append))
+    assert [each.sentence for each in reports] == ["`watch_stalls` is at work"]
 
 
 @pytest.mark.parametrize("after", [0, -1])

@@ -168,8 +168,11 @@ def test_a_pool_is_an_executor() -> None:
 
 
 def test_a_pool_starts_no_thread_before_it_has_a_task() -> None:
-    before = threading.active_count()
-    with ThreadPool(4) as pool:
-        assert threading.active_count() == before
+    def threads() -> list[str]:
+        return [thread.name for thread in threading.enumerate() if thread.name.startswith("lazy")]
+
+    with ThreadPool(4, name="lazy") as pool:
+        assert threads() == []
         pool.execute(lambda: None)
-    assert threading.active_count() == before
+        assert threads() == ["lazy_0"]
+    assert threads() == []

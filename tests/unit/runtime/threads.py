@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-LIMIT = 30.0
+LIMIT = 60.0
 """Seconds after which a test gives up; only a test that fails ever waits so long."""
 
 

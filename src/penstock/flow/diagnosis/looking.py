@@ -178,7 +178,7 @@ def status_of_puller(host: PlainHost) -> Status:
     first, last = (host.taker, host.taker) if host.plan is None else names_in(host.plan)
     if host.waits_since is not None:
         return Status(first, last, "", monotonic() - host.waits_since, wants=True)
-    if isinstance(source, GeneratorType) and not source.gi_running:
+    if host.may_pause and isinstance(source, GeneratorType) and not source.gi_running:
         return Status(first, last, DEMAND + host.taker, None, wants=False)
     return Status(first, last, "is at work", None, wants=True)
 

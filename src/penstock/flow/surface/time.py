@@ -116,7 +116,7 @@ class Time(Fluent[T_co]):
         seconds or less.
 
         Example:
-            >>> Flow.of("p", "pe", "pen").debounce(0.5).to_list().run_sync()
+            >>> Flow.of("p", "pe", "pen").debounce(60).to_list().run_sync()
             ['pen']
 
         Marble:
