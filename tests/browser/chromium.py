@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from playwright.sync_api._generated import LocatorAssertions
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 60_000
+"""Milliseconds: a machine that runs other tests is slow."""
 
 
 class BrowserUnavailable(LookupError):
@@ -50,6 +52,7 @@ def running_browser() -> Iterator[Browser]:
             executable_path=find_chromium(),
             # A container has no user that the sandbox could be built for.
             args=["--no-sandbox"] if os.geteuid() == 0 else [],
+            timeout=PATIENCE,
         )
         try:
             yield browser
@@ -61,5 +64,5 @@ def expect(locator: Locator) -> LocatorAssertions:
     """What must come true soon; Playwright is loaded only where it is used."""
     from playwright.sync_api import expect
 
-    expect.set_options(timeout=15_000)  # a machine that runs other tests is slow
+    expect.set_options(timeout=PATIENCE)
     return expect(locator)

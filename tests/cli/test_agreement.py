@@ -20,6 +20,7 @@ from penstock.pipeline import NoSettings, Pipeline, PipelineRun
 from tests.observe.driven import DrivenPipeline
 
 WIDE = 400
+PATIENCE = 60
 
 
 class Recorded:
@@ -27,18 +28,24 @@ class Recorded:
 
     def __init__(self, observer: Observer) -> None:
         self._views = {observer.view.point.at: observer.view}
+        self._added = threading.Condition()
         observer.listen(self._add)
 
     def _add(self, view: View) -> None:
-        self._views[view.point.at] = view
+        with self._added:
+            self._views[view.point.at] = view
+            self._added.notify_all()
 
     def at(self, moment: float) -> View:
-        return self._views[moment]
+        """The page may be told of a view before we are."""
+        with self._added:
+            assert self._added.wait_for(lambda: moment in self._views, PATIENCE)
+            return self._views[moment]
 
 
 def events(dashboard: Dashboard) -> Generator[dict[str, Any], None, None]:
     """What a window is told."""
-    with httpx.Client(timeout=30) as client:
+    with httpx.Client(timeout=PATIENCE) as client:
         client.get(dashboard.address).raise_for_status()
         address = str(httpx.URL(dashboard.address).join("/events"))
         with connect_sse(client, "GET", address) as source:
@@ -105,7 +112,7 @@ def test_the_terminal_says_of_a_running_pipeline_what_the_page_is_told() -> None
         first = next(told)
         require_agreement(first, recorded.at(first["point"]["at"]))
         run.start()
-        assert moving.wait(10)
+        assert moving.wait(PATIENCE)
         observer.start()
         later = next(event for event in told if event["ledger"]["delivered"] > 100)
         require_agreement(later, recorded.at(later["point"]["at"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli.application import application
+from penstock.cli.progress import Progress
 from tests.cli.processes import RunningCommand, penstock_command
+from tests.held_port import held_port
 
 PIPELINES = "tests.cli.pipelines"
 
@@ -71,7 +74,23 @@ def test_an_interrupt_drains_and_ends_with_3_and_a_summary(
     count = len(ended.out.splitlines())
     assert ended.out.splitlines() == [str(number) for number in range(count)]
     assert "ticking stopped after" in ended.err
-    assert f"delivered {count}" in ended.err
+    assert f"delivered {count:,}" in ended.err
+
+
+def test_an_interrupt_that_comes_as_soon_as_the_page_is_named_drains(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    say = Progress.say
+
+    def interrupt_at_the_page(progress: Progress, text: str) -> None:
+        say(progress, text)
+        if text.startswith("the page: "):
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Progress, "say", interrupt_at_the_page)
+    ended = CliRunner().invoke(application, ["run", f"{PIPELINES}:ticking", "--dashboard"])
+    assert ended.exit_code == 3
+    assert "ticking stopped after" in ended.stderr
 
 
 def test_a_second_interrupt_stops_at_once_with_130() -> None:
@@ -174,12 +193,14 @@ def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
 
 
 def test_the_page_is_served_for_as_long_as_the_pipeline_runs() -> None:
-    with RunningCommand("run", f"{PIPELINES}:ticking", "--dashboard") as command:
-        address = command.err.wait_for("the page: ").partition("the page: ")[2].strip()
-        with urlopen(address) as answer:
-            assert answer.status == 200
-        command.interrupt()
-        ended = command.end()
-    assert ended.code == 3
-    with pytest.raises(OSError, match="Connection refused"):
-        urlopen(address)
+    with held_port() as port:
+        options = "--dashboard", "--port", str(port)
+        with RunningCommand("run", f"{PIPELINES}:ticking", *options) as command:
+            address = command.err.wait_for("the page: ").partition("the page: ")[2].strip()
+            with urlopen(address) as answer:
+                assert answer.status == 200
+            command.interrupt()
+            ended = command.end()
+        assert ended.code == 3
+        with pytest.raises(OSError, match="Connection refused"):
+            urlopen(address)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from urllib.parse import urlsplit
+
+from tests.held_port import held_port
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,7 +18,8 @@ class ServerProcess(AbstractContextManager["ServerProcess"]):
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._port = 0
+        self._holding = ExitStack()
+        self._port = self._holding.enter_context(held_port())
         self._process: subprocess.Popen[str] | None = None
         self.address = ""
         self.start()
@@ -34,7 +36,6 @@ class ServerProcess(AbstractContextManager["ServerProcess"]):
         )
         assert self._process.stdout is not None
         self.address = self._process.stdout.readline().strip()
-        self._port = urlsplit(self.address).port or 0
 
     def kill(self) -> None:
         """End it without a goodbye."""
@@ -45,3 +46,4 @@ class ServerProcess(AbstractContextManager["ServerProcess"]):
 
     def __exit__(self, *_: object) -> None:
         self.kill()
+        self._holding.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any, TypeAlias
 
 import httpx
 import pytest
+import uvicorn
 
 from penstock import Flow, Retry, X
 from penstock.connectors import (
@@ -29,6 +31,7 @@ from tests.connectors.server_process import ServerProcess
 
 Answer: TypeAlias = Callable[[BaseHTTPRequestHandler], None]
 QUICKLY = Retry(times=3, backoff=0.01)
+PATIENCE = 60
 
 
 @pytest.fixture
@@ -90,9 +93,9 @@ def test_a_flow_that_cannot_be_made_is_answered_with_a_status() -> None:
         raise LookupError("nothing here")
 
     with serve_server_sent_events(refuse) as server:
-        response = httpx.get(server.address)
+        response = httpx.get(server.address, timeout=PATIENCE)
         assert (response.status_code, response.text) == (500, "LookupError: nothing here")
-        assert httpx.get(f"{server.address}/?after=x").status_code == 400
+        assert httpx.get(f"{server.address}/?after=x", timeout=PATIENCE).status_code == 400
         with pytest.raises(ConnectionError, match="gave up.*the status 500"):
             from_server_sent_events(server.address, reconnect=Retry(times=0)).run_sync()
 
@@ -115,7 +118,7 @@ def test_what_is_on_its_way_to_a_connection_is_bounded(publisher: ManualPublishe
 
 def test_a_client_that_hangs_up_cancels_an_idle_flow(publisher: ManualPublisher[Any]) -> None:
     with serve_server_sent_events(lambda request: publisher) as server:
-        with httpx.stream("GET", server.address):
+        with httpx.stream("GET", server.address, timeout=PATIENCE):
             publisher.await_requested(1)
         publisher.await_cancelled()
 
@@ -123,13 +126,42 @@ def test_a_client_that_hangs_up_cancels_an_idle_flow(publisher: ManualPublisher[
 def test_a_server_that_is_closed_cancels_its_flows(publisher: ManualPublisher[Any]) -> None:
     with (
         serve_server_sent_events(lambda request: publisher) as server,
-        httpx.stream("GET", server.address) as response,
+        httpx.stream("GET", server.address, timeout=PATIENCE) as response,
     ):
         publisher.await_requested(1)
         server.close()
         publisher.await_cancelled()
         assert response.read() == b""
     server.close()
+
+
+def test_a_client_that_comes_while_the_server_closes_gets_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers: list[httpx.Response] = []
+    shut_down = uvicorn.Server.shutdown
+
+    async def serve_one_more(server: uvicorn.Server, sockets: Any = None) -> None:
+        answers.append(await asyncio.to_thread(httpx.get, address, timeout=PATIENCE))
+        await shut_down(server, sockets)
+
+    monkeypatch.setattr(uvicorn.Server, "shutdown", serve_one_more)
+    with serve_server_sent_events(lambda request: Flow.never()) as server:
+        address = server.address
+    assert [answer.content for answer in answers] == [b""]
+
+
+def test_a_client_that_does_not_read_does_not_keep_the_server_from_closing(
+    publisher: ManualPublisher[Any],
+) -> None:
+    with (
+        serve_server_sent_events(lambda request: publisher, capacity=4) as server,
+        httpx.stream("GET", server.address, timeout=PATIENCE),
+    ):
+        publisher.await_requested(1)
+        publisher.next("x" * 20_000_000)  # more than fits into what lies between
+        server.close()
+        publisher.await_cancelled()
 
 
 def test_a_slow_connection_is_cut_off_if_the_policy_says_so(
@@ -139,7 +171,7 @@ def test_a_slow_connection_is_cut_off_if_the_policy_says_so(
         serve_server_sent_events(
             lambda request: publisher, capacity=2, policy="disconnect"
         ) as server,
-        httpx.stream("GET", server.address) as response,
+        httpx.stream("GET", server.address, timeout=PATIENCE) as response,
     ):
         publisher.await_requested(256)
         large = "x" * 4_000_000  # more than fits into what lies between
@@ -152,11 +184,20 @@ def test_a_page_that_is_named_may_read_and_no_name_but_our_own_leads_here() -> N
     with serve_server_sent_events(
         lambda request: Flow.of(1), origins=["https://example.org"]
     ) as server:
-        home = httpx.get(server.address, headers={"Origin": "https://example.org"})
+        home = httpx.get(
+            server.address, headers={"Origin": "https://example.org"}, timeout=PATIENCE
+        )
         assert home.headers["access-control-allow-origin"] == "https://example.org"
-        stranger = httpx.get(server.address, headers={"Origin": "https://evil.example"})
+        stranger = httpx.get(
+            server.address, headers={"Origin": "https://evil.example"}, timeout=PATIENCE
+        )
         assert "access-control-allow-origin" not in stranger.headers
-        assert httpx.get(server.address, headers={"Host": "evil.example"}).status_code == 400
+        assert (
+            httpx.get(
+                server.address, headers={"Host": "evil.example"}, timeout=PATIENCE
+            ).status_code
+            == 400
+        )
 
 
 def test_markup_and_line_breaks_in_elements_stay_text() -> None:
@@ -180,7 +221,7 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing() -> N
         server.start()
         # More than a connection holds: what comes is of the second server.
         subscriber.request(20_000)
-        subscriber.await_elements(20_100, timeout=60)
+        subscriber.await_elements(20_100, timeout=PATIENCE)
         subscriber.cancel()
     assert [event.data for event in subscriber.elements] == [*range(20_100)]
     assert sum("connected to" in state for state in states) == 2
@@ -282,7 +323,7 @@ def test_a_server_that_does_not_wait_is_held_back_by_the_network() -> None:
     subscriber: ManualSubscriber[Event] = ManualSubscriber(request=1)
     with answering(flood) as url:
         from_server_sent_events(url).subscribe(subscriber)
-        assert stopped.wait(60)
+        assert stopped.wait(PATIENCE)
         subscriber.cancel()
     assert 0 < sent < 60
 

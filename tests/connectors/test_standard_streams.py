@@ -15,6 +15,8 @@ from penstock import Flow
 from penstock.connectors import read_standard_input, write_standard_output
 from penstock.testing import ManualSubscriber
 
+PATIENCE = 60
+
 
 @pytest.fixture
 def typist(monkeypatch: pytest.MonkeyPatch) -> Iterator[TextIO]:
@@ -34,7 +36,7 @@ def run(program: str, text: str = "") -> subprocess.CompletedProcess[str]:
         input=text,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -85,6 +87,8 @@ def test_a_malformed_line_is_named_by_its_number(typist: TextIO, line: str, word
 def test_a_program_ends_although_it_waits_for_a_line() -> None:
     program = """
 from penstock.testing import ManualSubscriber
+
+PATIENCE = 60
 read_standard_input().subscribe(ManualSubscriber(request=1))
 print("done")
 """
@@ -96,7 +100,7 @@ print("done")
         text=True,
     )
     with process:
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0
         assert process.stdout is not None
         assert process.stdout.read() == "done\n"
         assert process.stderr is not None
@@ -120,7 +124,7 @@ def test_elements_are_written_as_json_or_as_they_are(capsys: pytest.CaptureFixtu
     for encode, element in ((None, {"delay": 12}), (str, "JFK")):
         writer = write_standard_output() if encode is None else write_standard_output(encode)
         Flow.of(element).subscribe(writer)
-        assert writer.wait(10)
+        assert writer.wait(PATIENCE)
         assert writer.error is None
     assert capsys.readouterr().out == '{"delay": 12}\nJFK\n'
 
@@ -152,4 +156,4 @@ print(ends, file=sys.stderr)
         process.stdout.close()
         assert process.stderr is not None
         assert "CANCELLED" in process.stderr.read().upper()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE) == 0

@@ -20,9 +20,11 @@ from penstock.flow.fluent import with_origin
 from penstock.testing import ManualPublisher, ManualSubscriber
 from tests.connectors.numbers import numbers_behind
 from tests.connectors.server_process import ServerProcess
+from tests.held_port import held_port
 
 PROTOCOL = Subprotocol("penstock.demand.1")
 ONCE = Retry(times=0)
+PATIENCE = 60
 
 
 @pytest.fixture
@@ -44,8 +46,13 @@ def subscriber() -> Iterator[ManualSubscriber[Any]]:
         with_cancel.cancel()
 
 
+def connected(server: Server, **options: Any) -> ClientConnection:
+    client: ClientConnection = connect(server.address, proxy=None, open_timeout=PATIENCE, **options)
+    return client
+
+
 def speaking_our_protocol(server: Server) -> ClientConnection:
-    return connect(server.address, subprotocols=[PROTOCOL], proxy=None)
+    return connected(server, subprotocols=[PROTOCOL])
 
 
 # How much is asked for.
@@ -81,7 +88,12 @@ def test_a_client_that_wants_all_is_served_by_the_capacity(
             client.send(json.dumps({"request": UNBOUNDED}))
             publisher.await_requested(4)
             publisher.next("a", "b", "c", "d")
-            assert [json.loads(client.recv(5))["next"] for _ in range(4)] == ["a", "b", "c", "d"]
+            assert [json.loads(client.recv(PATIENCE))["next"] for _ in range(4)] == [
+                "a",
+                "b",
+                "c",
+                "d",
+            ]
             publisher.await_requested(7)
         assert publisher.requests[0] == 4
 
@@ -188,7 +200,7 @@ def test_a_client_that_breaks_the_protocol_is_told_so(
 ) -> None:
     with speaking_our_protocol(server) as client:
         client.send(message)
-        assert words in json.loads(client.recv(5))["error"]
+        assert words in json.loads(client.recv(PATIENCE))["error"]
         publisher.await_cancelled()
 
 
@@ -261,10 +273,10 @@ def test_a_slow_connection_does_not_hold_up_another_one(
 def test_a_plain_client_gets_plain_messages(
     server: Server, publisher: ManualPublisher[Any]
 ) -> None:
-    with connect(server.address, proxy=None) as client:
+    with connected(server) as client:
         publisher.await_requested(256)
         publisher.next({"delay": 12})
-        assert json.loads(client.recv(5)) == {"delay": 12}
+        assert json.loads(client.recv(PATIENCE)) == {"delay": 12}
         client.send("what a plain client says is not listened to")
         publisher.complete()
         assert list(client) == []
@@ -273,7 +285,7 @@ def test_a_plain_client_gets_plain_messages(
 def test_a_plain_client_that_hangs_up_cancels_an_idle_flow(
     server: Server, publisher: ManualPublisher[Any]
 ) -> None:
-    with connect(server.address, proxy=None):
+    with connected(server):
         publisher.await_requested(1)
     publisher.await_cancelled()
 
@@ -291,12 +303,12 @@ def test_a_slow_connection_to_a_shared_flow_does_not_hold_up_the_others(
     ):
         for client, wanted in ((slow, 1), (quick, 10)):
             client.send(json.dumps({"request": wanted}))
-            assert json.loads(client.recv(5)) == {"next": "hello"}
+            assert json.loads(client.recv(PATIENCE)) == {"next": "hello"}
         for element in ("a", "b", "c"):
             publisher.next(element)
-            assert json.loads(quick.recv(5)) == {"next": element}
+            assert json.loads(quick.recv(PATIENCE)) == {"next": element}
         slow.send('{"request": 1}')
-        assert json.loads(slow.recv(5)) == {"next": "c"}
+        assert json.loads(slow.recv(PATIENCE)) == {"next": "c"}
 
 
 @pytest.mark.parametrize(
@@ -348,23 +360,23 @@ def test_a_page_of_a_stranger_is_refused_and_one_that_is_named_is_not(
     with serve_websocket(lambda request: publisher, origins=[home]) as server:
         with (
             pytest.raises(InvalidStatus, match="403"),
-            connect(server.address, origin=Origin("https://evil.example"), proxy=None),
+            connected(server, origin=Origin("https://evil.example")),
         ):
             pass
-        with connect(server.address, origin=home, proxy=None):
+        with connected(server, origin=home):
             publisher.await_requested(1)
 
 
 def test_closing_the_server_cancels_and_frees_the_port(publisher: ManualPublisher[Any]) -> None:
     with (
-        serve_websocket(lambda request: publisher) as server,
-        connect(server.address, proxy=None) as client,
+        held_port() as port,
+        serve_websocket(lambda request: publisher, port=port) as server,
+        connected(server) as client,
     ):
         publisher.await_requested(1)
         server.close()
         publisher.await_cancelled()
         assert list(client) == []
-        port = int(server.address.rpartition(":")[2])
         with serve_websocket(lambda request: publisher, port=port) as other:
             assert other.address == server.address
     server.close()
@@ -464,11 +476,11 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing() -> N
         server.kill()
         subscriber.request(50)
         server.start()
-        subscriber.await_elements(200, timeout=30)
+        subscriber.await_elements(200, timeout=PATIENCE)
         server.kill()
         server.start()
         subscriber.request(100)
-        subscriber.await_elements(300, timeout=30)
+        subscriber.await_elements(300, timeout=PATIENCE)
         subscriber.cancel()
     assert subscriber.elements == [*range(300)]
     subscriber.assert_no_rule_broken()
@@ -479,30 +491,30 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing() -> N
 def test_what_was_requested_and_did_not_come_is_requested_again_of_the_next_server() -> None:
     subscriber: ManualSubscriber[Any] = ManualSubscriber()
     first, second = ManualPublisher[str](), ManualPublisher[str]()
-    with serve_websocket(lambda request: first) as server:
-        from_websocket(server.address, reconnect=Retry(times=None, backoff=0.01)).subscribe(
-            subscriber
-        )
-        subscriber.request(5)
-        first.await_requested(5)
-        first.next("a", "b")
-        subscriber.await_elements(2)
-    port = int(server.address.rpartition(":")[2])
-    with serve_websocket(lambda request: second, port=port):
-        second.await_requested(3)
-        assert second.requests == [3]
-        subscriber.cancel()
+    reconnect = Retry(times=None, backoff=0.01, longest=0.1)
+    with held_port() as port:
+        with serve_websocket(lambda request: first, port=port) as server:
+            from_websocket(server.address, reconnect=reconnect).subscribe(subscriber)
+            subscriber.request(5)
+            first.await_requested(5)
+            first.next("a", "b")
+            subscriber.await_elements(2)
+        with serve_websocket(lambda request: second, port=port):
+            second.await_requested(3)
+            assert second.requests == [3]
+            subscriber.cancel()
 
 
 def test_attempts_are_bounded_by_the_policy_and_named_in_the_error() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as gone:
-        url = f"ws://127.0.0.1:{gone.getsockname()[1]}"
     states: list[str] = []
-    flow = from_websocket(
-        url, reconnect=Retry(times=2, backoff=0.01, jitter=0), on_state=states.append
-    )
-    with pytest.raises(ConnectionError, match=f"gave up on {url} after 3 attempts: no connection"):
-        flow.run_sync()
+    with held_port() as port:
+        url = f"ws://127.0.0.1:{port}"
+        flow = from_websocket(
+            url, reconnect=Retry(times=2, backoff=0.01, jitter=0), on_state=states.append
+        )
+        message = f"gave up on {url} after 3 attempts: no connection"
+        with pytest.raises(ConnectionError, match=message):
+            flow.run_sync()
     assert len(states) == 2
 
 
@@ -514,7 +526,7 @@ def test_attempts_are_bounded_by_the_policy_and_named_in_the_error() -> None:
     ],
 )
 def test_a_server_that_refuses_is_not_asked_again(version: str, words: str) -> None:
-    from http.server import BaseHTTPRequestHandler, HTTPServer
+    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
     from threading import Thread
 
     class Refusing(BaseHTTPRequestHandler):
@@ -525,12 +537,19 @@ def test_a_server_that_refuses_is_not_asked_again(version: str, words: str) -> N
 
         def log_message(self, *_: object) -> None: ...
 
-    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
-        thread = Thread(target=server.handle_request)
+    states: list[str] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
-        with pytest.raises(ConnectionError, match=words):
-            from_websocket(f"ws://127.0.0.1:{server.server_port}").run_sync()
-        thread.join()
+        url = f"ws://127.0.0.1:{server.server_port}"
+        try:
+            with pytest.raises(ConnectionError, match=words):
+                from_websocket(url, on_state=states.append).run_sync()
+        finally:
+            server.shutdown()
+            thread.join()
+    # An attempt that took too long is another matter: it was not refused.
+    assert not any(words in state for state in states)
 
 
 def test_a_flow_with_positions_can_be_resumed_behind_one() -> None:

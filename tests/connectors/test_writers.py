@@ -16,6 +16,8 @@ from penstock import Flow, collect_undelivered
 from penstock.connectors import Writer, write_csv, write_json_lines
 from penstock.testing import ManualPublisher
 
+PATIENCE = 60
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -24,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 def written(writer: Writer, *elements: Any) -> None:
     Flow.of(*elements).subscribe(writer)
-    assert writer.wait(10)
+    assert writer.wait(PATIENCE)
     assert writer.error is None
 
 
@@ -78,7 +80,7 @@ def test_an_element_is_in_the_file_before_the_stream_is_over(file: Path) -> None
     publisher.await_requested(28)
     assert file.read_text().splitlines()[:12] == [str(number) for number in range(12)]
     writer.stop()
-    assert writer.wait(10)
+    assert writer.wait(PATIENCE)
     publisher.await_cancelled()
 
 
@@ -89,7 +91,7 @@ def test_no_more_elements_are_on_their_way_than_there_is_room_for(file: Path) ->
     publisher.await_requested(16)
     assert publisher.requests == [16]
     publisher.complete()
-    assert writer.wait(10)
+    assert writer.wait(PATIENCE)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_an_element_with_other_columns_cancels_and_is_reported(
     publisher.await_requested(1)
     with collect_undelivered() as reports:
         publisher.next(element)
-        assert writer.wait(10)
+        assert writer.wait(PATIENCE)
     publisher.await_cancelled()
     assert words in str(writer.error)
     assert len(reports) == 1
@@ -139,7 +141,7 @@ def test_a_disk_that_is_full_cancels_and_is_reported(
     publisher.await_requested(1)
     with collect_undelivered() as reports:
         publisher.next(1)
-        assert writer.wait(10)
+        assert writer.wait(PATIENCE)
     publisher.await_cancelled()
     assert "No space left" in str(writer.error)
     assert len(reports) == 1
@@ -149,7 +151,7 @@ def test_an_error_of_the_stream_is_kept_behind_what_came_before(file: Path) -> N
     writer = write_json_lines(file)
     with collect_undelivered() as reports:
         Flow.concat(Flow.of(1), Flow.error(ValueError("no more"))).subscribe(writer)
-        assert writer.wait(10)
+        assert writer.wait(PATIENCE)
     assert str(writer.error) == "no more"
     assert len(reports) == 1
     assert file.read_text() == "1\n"
@@ -168,7 +170,7 @@ def test_a_pipe_whose_reader_is_gone_ends_the_stream_quietly(tmp_path: Path) -> 
     os.close(reader)
     publisher.next(12)
     publisher.await_cancelled()
-    assert writer.wait(10)
+    assert writer.wait(PATIENCE)
     assert writer.error is None
 
 
@@ -192,8 +194,8 @@ def test_the_thread_of_a_writer_ends_with_the_stream(tmp_path: Path) -> None:
     writer = write_json_lines(tmp_path / "file.jsonl")
     threads: list[threading.Thread] = []
     Flow.of(1).do_on_next(lambda _: threads.extend(threading.enumerate())).subscribe(writer)
-    assert writer.wait(10)
+    assert writer.wait(PATIENCE)
     own = [each for each in threads + threading.enumerate() if "penstock-writer" in each.name]
     for thread in own:
-        thread.join(10)
+        thread.join(PATIENCE)
         assert not thread.is_alive()

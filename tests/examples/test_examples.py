@@ -19,6 +19,7 @@ SAID_BY_JAVA = "WARNING: Using incubator modules: jdk.incubator.vector\n"
 EVERY_TIME = [path for path in EXAMPLES if path.stem != "spark_restart"]
 
 
+@pytest.mark.timeout(300)  # some start Spark
 @pytest.mark.parametrize("example", quick(EXAMPLES, EVERY_TIME), ids=lambda path: path.stem)
 def test_every_example_runs_and_shows_something(example: Path) -> None:
     done = subprocess.run([sys.executable, example], check=False, capture_output=True, text=True)

@@ -9,6 +9,8 @@ from penstock.observe import Observer
 from penstock.observe.dashboard import Dashboard
 from tests.observe.driven import TOKEN, DrivenPipeline
 
+PATIENCE = 60
+
 
 @pytest.fixture
 def pipeline() -> DrivenPipeline:
@@ -29,7 +31,9 @@ def dashboard(observer: Observer) -> Iterator[Dashboard]:
 @pytest.fixture
 def stranger(dashboard: Dashboard) -> Iterator[httpx.Client]:
     """Somebody who has found the port."""
-    with httpx.Client(base_url=str(httpx.URL(dashboard.address, query=None)), timeout=30) as client:
+    with httpx.Client(
+        base_url=str(httpx.URL(dashboard.address, query=None)), timeout=PATIENCE
+    ) as client:
         yield client
 
 

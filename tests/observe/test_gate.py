@@ -126,7 +126,7 @@ def test_whoever_is_refused_gets_no_cookie(stranger: httpx.Client) -> None:
 def test_two_dashboards_do_not_take_the_cookie_of_each_other(
     dashboard: Dashboard, observer: Observer
 ) -> None:
-    with Dashboard(observer) as other, httpx.Client() as client:
+    with Dashboard(observer) as other, httpx.Client(timeout=60) as client:
         client.get(dashboard.address).raise_for_status()
         client.get(other.address).raise_for_status()
         for each in (dashboard, other):

@@ -14,6 +14,7 @@ from penstock.pipeline import NoSettings, Pipeline, PipelineRun
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 Change = Callable[[Flow[Any]], Flow[Any]]
+PATIENCE = 60
 
 
 class Swallowing(Stage):
@@ -49,7 +50,7 @@ def made(sink: Any) -> Callable[[Any], Any]:
 
 def ledger_of(change: Change, *sinks: Any) -> Ledger:
     run = run_through(change, *(sinks or (lambda element: None,)))
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     return run.reading().ledger
 
 
@@ -76,20 +77,20 @@ def test_what_is_on_its_way_is_not_lost() -> None:
 
     def take(element: int) -> None:
         inside.set()
-        go_on.wait(10)
+        assert go_on.wait(PATIENCE)
 
     run = run_through(lambda numbers: numbers, take, source=publisher)
     publisher.await_requested(1)
     giving = threading.Thread(target=lambda: publisher.next(1))
     giving.start()
-    assert inside.wait(10)
+    assert inside.wait(PATIENCE)
     for _ in range(3):
         ledger = run.reading().ledger
         assert (ledger.lost, ledger.passages[0].held) == (0, 1)
     go_on.set()
     giving.join()
     publisher.complete()
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     assert run.reading().ledger.lost == 0
 
 
@@ -99,7 +100,7 @@ def test_an_element_that_a_function_refuses_is_not_delivered_and_lost_without_a_
             raise OSError("no space left")
 
     run = run_through(lambda numbers: numbers, refuse)
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     reading = run.reading()
     assert (run.state, reading.ledger.delivered, reading.ledger.lost) == ("failed", 2, 1)
     sink = reading.stages[-1]
@@ -113,7 +114,7 @@ def test_the_error_of_a_source_stands_at_the_source_alone() -> None:
         lambda element: None,
         source=Flow.concat(Flow.of(1), Flow.error(OSError("gone"))),
     )
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     source, sink = run.reading().stages
     assert [signal.text for signal in source.errors] == ["OSError: gone"]
     assert (sink.errors, run.reading().ledger.lost) == ((), 0)
@@ -124,7 +125,7 @@ def test_a_sink_that_wants_no_more_loses_nothing() -> None:
     run = run_through(lambda numbers: numbers, sink, lambda element: None)
     sink.await_elements(2)
     sink.cancel()
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     ledger = run.reading().ledger
     assert (ledger.delivered, ledger.lost) == (7, 0)
     assert [passage.taker for passage in ledger.passages] == ["sink 1"]

@@ -14,6 +14,8 @@ from penstock.connectors import write_json_lines
 from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, Place
 from penstock.testing import ManualPublisher, ManualSubscriber
 
+PATIENCE = 60
+
 
 def running(source: Any, *sinks: Any) -> PipelineRun:
     pipeline = Pipeline(
@@ -34,7 +36,7 @@ def test_all_sinks_see_all_elements_and_the_run_completes() -> None:
     first: list[int] = []
     second: list[int] = []
     run = running(Flow.range(3), first.append, second.append)
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     assert (run.state, run.error) == ("completed", None)
     assert first == second == [0, 1, 2]
     ledger = run.reading().ledger
@@ -46,7 +48,7 @@ def test_the_first_error_is_the_one_that_counts() -> None:
         raise OSError("no space left")
 
     run = running(Flow.range(3), fail, fail)
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     assert run.state == "failed"
     assert str(run.error) == "no space left"
     assert [signal.text for signal in run.reading().errors] == ["OSError: no space left"]
@@ -55,9 +57,9 @@ def test_the_first_error_is_the_one_that_counts() -> None:
 def test_the_sources_complete_when_it_is_drained() -> None:
     taken = threading.Event()
     run = running(Flow.interval(0.001), lambda element: taken.set())
-    assert taken.wait(10)
+    assert taken.wait(PATIENCE)
     run.drain()
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     assert (run.state, run.error) == ("stopped", None)
     ledger = run.reading().ledger
     assert (ledger.delivered, ledger.lost) == (ledger.taken, 0)
@@ -69,14 +71,14 @@ def test_a_run_that_is_stopped_cancels_its_source() -> None:
     run = running(source, sink)
     source.await_requested(1)
     run.stop()
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     assert run.state == "stopped"
     source.await_cancelled()
 
 
 def test_what_happens_behind_the_end_changes_nothing() -> None:
     run = running(Flow.range(1), lambda element: None)
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     run.drain()
     run.stop()
     assert run.state == "completed"
@@ -86,7 +88,7 @@ def test_what_happens_behind_the_end_changes_nothing() -> None:
 def test_the_run_ends_when_a_sink_with_a_thread_of_its_own_has_written_all(tmp_path: Path) -> None:
     file = tmp_path / "numbers.jsonl"
     run = running(Flow.range(500), write_json_lines(file))
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     assert run.state == "completed"
     assert file.read_text().splitlines() == [str(number) for number in range(500)]
 
@@ -113,14 +115,14 @@ class Collects(AsyncSubscriber[int]):
 def test_the_run_ends_when_a_subscriber_on_another_thread_has_taken_all() -> None:
     sink = Collects()
     run = running(Flow.range(500), sink)
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     assert run.state == "completed"
     assert sink.elements == list(range(500))
 
 
 def test_a_subscriber_that_fails_on_another_thread_fails_the_run() -> None:
     run = running(Flow.range(500), Collects(refused=100))
-    assert run.wait(10)
+    assert run.wait(PATIENCE)
     assert run.state == "failed"
     assert run.error is not None
     assert (str(run.error), run.error.__notes__) == ("no space left", ["in the sink sink 0"])

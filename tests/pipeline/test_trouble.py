@@ -9,6 +9,7 @@ from penstock import Flow, Retry
 from penstock.connectors import from_websocket, serve_websocket
 from penstock.observe import Reading
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun
+from tests.held_port import held_port
 
 
 def until(run: PipelineRun, condition: Any) -> Reading:
@@ -20,21 +21,20 @@ def until(run: PipelineRun, condition: Any) -> Reading:
 
 
 def test_a_server_that_is_not_there_is_named_until_it_is_back() -> None:
-    with serve_websocket(lambda request: Flow.never()) as server:
-        address = server.address
-    port = int(address.rpartition(":")[2])
-    reconnect = Retry(times=None, backoff=0.01, longest=0.02)
-    pipeline = Pipeline(
-        "away",
-        sources={"socket": lambda settings: from_websocket(address, reconnect=reconnect)},
-        sinks={"nowhere": lambda settings: [].append},
-    )
-    run = PipelineRun(pipeline, NoSettings())
-    run.start()
-    reading = until(run, lambda reading: reading.stages[0].trouble)
-    assert address in reading.stages[0].trouble
-    assert "next attempt in" in reading.stages[0].trouble
-    with serve_websocket(lambda request: Flow.of(1), port=port):
-        assert run.wait(20)
+    with held_port() as port:
+        address = f"ws://127.0.0.1:{port}"
+        reconnect = Retry(times=None, backoff=0.01, longest=0.02)
+        pipeline = Pipeline(
+            "away",
+            sources={"socket": lambda settings: from_websocket(address, reconnect=reconnect)},
+            sinks={"nowhere": lambda settings: [].append},
+        )
+        run = PipelineRun(pipeline, NoSettings())
+        run.start()
+        reading = until(run, lambda reading: reading.stages[0].trouble)
+        assert address in reading.stages[0].trouble
+        assert "next attempt in" in reading.stages[0].trouble
+        with serve_websocket(lambda request: Flow.of(1), port=port):
+            assert run.wait(60)
     assert run.reading().stages[0].trouble == ""
     assert (run.state, run.reading().stages[0].passed) == ("completed", 1)

@@ -63,11 +63,10 @@ def watched(run: PipelineRun, options: RunOptions, debug: bool) -> int:
     observer = Observer(run.name, run.reading)
     progress = Progress(sys.stderr)
     interrupts = Interrupts(run, progress)
-    with ExitStack() as around:
+    with interrupts, ExitStack() as around:  # whoever reads the address may press Ctrl-C at once
         if options.dashboard:
             around.enter_context(served(observer, options.port, progress))
-        around.callback(observer.listen(progress.show))
-        around.enter_context(interrupts)
+        observer.listen(progress.show)
         run.start()
         observer.start()
         while not run.wait(LOOK):

@@ -89,6 +89,7 @@ class Connections:
         self._policy = require_choice(connector, "policy", policy, PRESSURE)
         self._capacity = require_size(connector, "capacity", capacity)
         self._open: set[Outflow] = set()
+        self._stopped = False
         self.encode = require_callable(connector, encode)
 
     def flow_for(self, request: Request) -> Flow[Any]:
@@ -102,7 +103,10 @@ class Connections:
         outflow = Outflow(self._capacity)
         self._open.add(outflow)
         try:
-            flow.subscribe(outflow)
+            if self._stopped:  # it has come while the server closes
+                outflow.stop()
+            else:
+                flow.subscribe(outflow)
             yield outflow
         finally:
             self._open.discard(outflow)
@@ -110,6 +114,7 @@ class Connections:
 
     def stop(self) -> None:
         """No connection gets any more elements."""
+        self._stopped = True
         for outflow in tuple(self._open):
             outflow.stop()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import socket
-from asyncio import create_task
+from asyncio import create_task, wait
 from collections.abc import AsyncIterator, Callable, Iterable
 from functools import partial
 from ipaddress import ip_address
@@ -40,6 +40,9 @@ from penstock.flow.arguments import require_callable
 __all__ = ["serve_server_sent_events"]
 
 NAME: Final = "serve_server_sent_events"
+CLOSING: Final = 2.0
+"""Seconds that the other end has to take what is still on its way when the server is closed."""
+
 HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 OURSELVES: Final = ("localhost", "127.0.0.1", "[::1]", "::1")
 
@@ -108,9 +111,19 @@ async def start(handler: Handler, host: str, pages: list[str], listening: socket
     async def stop() -> None:
         handler.connections.stop()
         server.should_exit = True
+        while not serving.done():
+            await wait({serving}, timeout=CLOSING)
+            cut_off_who_does_not_read(server)
         await serving
 
     return stop
+
+
+def cut_off_who_does_not_read(server: uvicorn.Server) -> None:
+    """Else the server would wait for as long as they keep the connection."""
+    for connection in tuple(server.server_state.connections):
+        if connection.transport.get_write_buffer_size():
+            connection.transport.abort()
 
 
 def application(handler: Handler, host: str, pages: list[str]) -> Starlette:

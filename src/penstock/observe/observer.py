@@ -41,7 +41,7 @@ class Observer:
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
         self._points: deque[Point] = deque(maxlen=KEPT)
         self._listeners: list[Listener] = []
-        self._looking = threading.Lock()
+        self._looking = threading.RLock()  # a listener may look, or close
         self._timer: Timer | None = None
         self._closed = False
         self._view = self.look()
@@ -61,13 +61,14 @@ class Observer:
         self._timer = self._clock.call_later(EVERY, self._again)
 
     def close(self) -> None:
-        """Look a last time, and no more."""
-        if self._closed:
-            return
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        self.look()
+        """Look a last time, and no more: all listeners have been told when it returns."""
+        with self._looking:
+            if self._closed:
+                return
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+            self.look()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Have ``listener`` told each view. The function that is returned ends that."""
@@ -87,9 +88,9 @@ class Observer:
             self._latencies.extend(reading.latencies)
             view = self._view = self._seen(now, reading)
             self._points.append(view.point)
-        for listener in tuple(self._listeners):
-            self._tell(listener, view)
-        return view
+            for listener in tuple(self._listeners):
+                self._tell(listener, view)
+            return view
 
     def _tell(self, listener: Listener, view: View) -> None:
         try:
@@ -98,14 +99,15 @@ class Observer:
             report_undelivered(error, f"who looks at the pipeline {self._pipeline} has failed")
 
     def _again(self) -> None:
-        if self._closed:
-            return
-        try:
-            self.look()
-        except Exception as error:
-            report_undelivered(error, f"looking at the pipeline {self._pipeline} failed")
-        if not self._closed:
-            self._timer = self._clock.call_later(EVERY, self._again)
+        with self._looking:
+            if self._closed:
+                return
+            try:
+                self.look()
+            except Exception as error:
+                report_undelivered(error, f"looking at the pipeline {self._pipeline} failed")
+            if not self._closed:
+                self._timer = self._clock.call_later(EVERY, self._again)
 
     def _seen(self, now: float, reading: Reading) -> View:
         shares = {(edge.giver, edge.taker): self._shares(edge) for edge in reading.edges}

@@ -7,8 +7,11 @@ import pytest
 
 from penstock.api import UNBOUNDED
 from penstock.observe import Edge, Observer, Reading, Stage, View
+from penstock.observe import observer as module
 from penstock.observe.reading import State
 from penstock.runtime import VirtualTime, collect_undelivered
+from penstock.tck import Environment
+from tests.interleavings.holding import assert_holds
 
 EDGE = Edge("clock", "printer", requested=0, delivered=0)
 
@@ -175,6 +178,37 @@ def test_a_listener_is_told_each_view_until_it_leaves(observer: Observer) -> Non
     leave()
     observer.look()
     assert told == [first, second]
+
+
+def test_nobody_is_told_anything_once_the_observer_is_closed() -> None:
+    def close_during_a_look(env: Environment) -> None:
+        gauges = Gauges()
+        observer = gauges.observer()
+        switch, closed = env.lock(), env.event()
+
+        def listener(view: View) -> None:
+            with switch:
+                pass  # the other thread may get in between
+            told.append((view, closed.is_set()))
+
+        def close() -> None:
+            observer.close()
+            closed.set()
+
+        told: list[tuple[View, bool]] = []
+        observer.listen(listener)
+        observer.start()
+        env.par(lambda: gauges.time.advance(0.25), close)
+        assert told[-1] == (observer.view, False)
+
+    assert_holds(close_during_a_look, [module])
+
+
+def test_a_listener_may_close_the_observer(gauges: Gauges, observer: Observer) -> None:
+    observer.listen(lambda _: observer.close())
+    observer.start()
+    gauges.time.advance(10)
+    assert gauges.reads == 1 + 2
 
 
 def test_a_listener_that_fails_is_reported_and_the_others_are_told(observer: Observer) -> None:
