@@ -78,8 +78,10 @@ def test_neither_table_runs_ahead_of_the_other_one(
 
 
 def test_readers_that_come_back_get_what_stands_behind_their_last_row(readers: Readers) -> None:
-    for reader in [readers.of(name, wants=200) for name in NAMES]:
+    before = [readers.of(name, wants=200) for name in NAMES]
+    for reader in before:
         reader.await_elements(10)
+    for reader in before:
         reader.cancel()
     departing = readers.of("departures", after=9, wants=3)
     measured = readers.of("weather", after=1, wants=3)

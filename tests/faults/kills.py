@@ -18,7 +18,7 @@ PATIENCE: Final = 600.0
 LOOK: Final = 0.005
 EARLY: Final = 0.1
 """The part of the kills that come while the program is still starting."""
-ORPHANS_LIVE: Final = 10.0
+ORPHANS_LIVE: Final = 120.0
 
 
 class Lives(NamedTuple):

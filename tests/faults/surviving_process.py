@@ -79,7 +79,7 @@ def survive(seconds: float, patience: float = PATIENCE) -> Survived:
     return Survived(**json.loads(done.stdout.splitlines()[-1]))._replace(left_behind=left)
 
 
-def count_after_a_while(count: Any, patience: float = 10.0) -> int:
+def count_after_a_while(count: Any, patience: float = 120.0) -> int:
     """Wait until there are none any more, within reason; how many there are."""
     pause = threading.Event()
     until = time.monotonic() + patience

@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
+from penstock import Flow
 from penstock.spark import CheckpointError
 from tests.faults.damaged_checkpoint import DAMAGES, damage, damages, make_checkpoint
-from tests.faults.numbers import all_of, numbers_on_spark
+from tests.faults.numbers import SCHEMA, all_of, numbers_on_spark
 
 pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.timeout(1_800)]
 
@@ -64,7 +66,8 @@ def test_a_file_that_spark_needs_is_missed_before_data_moves(
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with three batches that are done."""
     place = tmp_path_factory.mktemp("whole") / "checkpoint"
-    all_of(numbers_on_spark(30, place))
+    at_once = pa.RecordBatch.from_pydict({"number": [*range(30)]})
+    all_of(Flow.of(at_once).on_spark(SCHEMA, name="numbers", batch_rows=10, checkpoint=place))
     return place
 
 

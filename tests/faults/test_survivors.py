@@ -6,6 +6,9 @@ import pytest
 
 from tests.faults.surviving_process import MAX_ROWS, Survived, survive
 
+SOON = 60.0
+"""Seconds; on an idle machine it is a fraction of one."""
+
 pytestmark = pytest.mark.timeout(1_200)
 
 
@@ -30,7 +33,7 @@ def test_a_slow_subscriber_does_not_make_memory_grow(survived: Survived) -> None
 
 def test_the_subscriber_is_told_at_once_that_the_jvm_was_killed(survived: Survived) -> None:
     assert survived.error == "SparkLost: Spark's JVM is gone: it was killed, or has crashed"
-    assert survived.seconds <= 5.0
+    assert survived.seconds <= SOON
 
 
 def test_a_killed_jvm_leaves_no_process_behind_and_the_next_pipeline_gets_another_one(

@@ -86,6 +86,7 @@ EVERY_SOURCE = pytest.mark.parametrize(
 pytestmark = pytest.mark.timeout(300)
 
 
+@pytest.mark.full  # the kit's own tests have an operator for the quick run
 @EVERY_OPERATOR
 def test_an_operator_behind_a_publisher_keeps_all_rules(case: Case) -> None:
     verify_operator(

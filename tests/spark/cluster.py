@@ -10,7 +10,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -116,10 +116,11 @@ def daemons() -> Iterator[Launcher]:
 
 def kill(mark: str) -> None:
     """End what is left behind, and wait until the system is done with it."""
-    for process in (left := marked(mark)):
-        os.kill(process, signal.SIGKILL)
     pause = threading.Event()
-    while {*left} & {*marked(mark)}:
+    while left := marked(mark):  # again: one of them may have started another one
+        for process in left:
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(process, signal.SIGKILL)
         pause.wait(0.05)
 
 

@@ -36,7 +36,7 @@ def run(scenario: str, means: str, folder: Path) -> str:
         mount = f"mount -t tmpfs -o size=1m tmpfs {folder}"
         command = ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh", *command]
     done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=PATIENCE
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=10 * PATIENCE
     )
     return done.stdout + done.stderr
 

@@ -9,6 +9,7 @@ import pytest
 from tests.spark.full_disk import MEANS, SCENARIOS, run
 
 
+@pytest.mark.timeout(660)
 @pytest.mark.parametrize("means", MEANS)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_on_a_full_disk(scenario: str, means: str, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pytest
 from penstock.spark import packaged_java
 from penstock.spark.reachable import hosts_of, require_connect_server, require_reachable
 from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
+from tests.held_port import held_port
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,12 +38,6 @@ def said_by(program: str, *, settings: str = "", **environment: str) -> str:
         check=True,
         encoding="utf-8",
     ).stdout.strip()
-
-
-def closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
 
 
 # The embedded session.
@@ -176,8 +171,10 @@ def test_without_pyspark_one_sentence_says_what_to_install() -> None:
 def test_a_cluster_that_is_not_there_is_refused_before_spark_starts(
     setting: str, what: str
 ) -> None:
-    address = f"127.0.0.1:{closed_port()}"
-    assert said_by(START, settings=f"{setting}{address}'", PATH="") == (
+    with held_port() as port:
+        address = f"127.0.0.1:{port}"
+        said = said_by(START, settings=f"{setting}{address}'", PATH="")
+    assert said == (
         f"{what}{address} cannot be reached ({address}: Connection refused); start it, or correct "
         "the address"
     )
@@ -197,9 +194,9 @@ def test_a_host_that_does_not_answer_has_so_many_seconds(monkeypatch: pytest.Mon
 
 
 def test_one_of_several_masters_is_enough() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    with socket.create_server(("127.0.0.1", 0)) as server, held_port() as closed:
         port = server.getsockname()[1]
-        address = f"spark://127.0.0.1:{closed_port()},127.0.0.1:{port}"
+        address = f"spark://127.0.0.1:{closed},127.0.0.1:{port}"
         require_reachable("the master", address, 7077, timeout=10)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 EVENTS = "at timestamp, key string"
-PATIENCE = 60.0
+PATIENCE = 240.0
 UNBOUNDED = 1 << 40
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 

@@ -11,9 +11,10 @@ import sys
 import tempfile
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from random import sample
 from time import monotonic
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ __all__ = ["Options", "tell"]
 
 PIPELINE: Final = "penstock.demo.blizzard:pipeline"
 LOOK: Final = 0.2
+PORTS: Final = range(20_000, 30_000)
 SMALL_SPARK: Final = {
     # It takes a gigabyte if it may; this much is plenty here.
     "SPARK_DRIVER_MEMORY": "640m",
@@ -211,11 +213,15 @@ def is_open(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port that nobody uses, so that the page has the same address after a restart."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody uses, so that the page has the same address after a restart.
+
+    None of those that the system gives to whoever connects: it would give this one away meanwhile.
+    """
+    for port in sample(PORTS, len(PORTS)):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError(f"no port from {PORTS.start} to {PORTS.stop - 1} is free; give one by --port")
 
 
 def answer(found: Totals, known: Totals, books: Books, seconds: float) -> str:
