@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
 from penstock.spark.returning import Deliver, Returning, returning
-from penstock.spark.source import Reading
+from penstock.spark.source import JournalRead
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +54,7 @@ class Query:
 
     def start(
         self,
-        readings: Sequence[Reading],
+        reads: Sequence[JournalRead],
         transform: Transform,
         sink: NativeSink | Deliver,
         output_mode: str,
@@ -65,19 +65,19 @@ class Query:
         from pyspark.errors import PySparkException
 
         try:
-            self._begin(readings, transform, sink, output_mode, checkpoint)
+            self._begin(reads, transform, sink, output_mode, checkpoint)
         except (Py4JError, PySparkException) as error:
             raise explained(error) from error
 
     def _begin(
         self,
-        readings: Sequence[Reading],
+        reads: Sequence[JournalRead],
         transform: Transform,
         sink: NativeSink | Deliver,
         output_mode: str,
         checkpoint: str,
     ) -> None:
-        frames = [reading.frame(self._session) for reading in readings]
+        frames = [read.frame(self._session) for read in reads]
         writer = transform(frames).writeStream.outputMode(output_mode)
         writer = writer.option("checkpointLocation", checkpoint)
         # Spark has no two queries of one name at a time.

@@ -36,7 +36,7 @@ from penstock.spark.query import NativeSink, Query
 from penstock.spark.recorder import Recorder
 from penstock.spark.session import require_startable, spark_session
 from penstock.spark.shipping import divided, require_sendable
-from penstock.spark.source import Reading
+from penstock.spark.source import JournalRead
 
 __all__ = ["Run"]
 
@@ -276,7 +276,7 @@ class Run:
         through, rest = divided(self._pipeline)
         journals = [checkpoint.for_journal(number) for number in range(len(self._journals))]
         query.start(
-            [Reading(journal, self._pipeline.batch_rows, through) for journal in journals],
+            [JournalRead(journal, self._pipeline.batch_rows, through) for journal in journals],
             rest.transform,
             self._sink or self._deliver,
             self._pipeline.output_mode,

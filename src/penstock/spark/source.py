@@ -29,7 +29,7 @@ from penstock.spark.stages import Pass, Through
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FORMAT", "JournalSource", "Reading", "offset", "position_of"]
+__all__ = ["FORMAT", "JournalRead", "JournalSource", "offset", "position_of"]
 
 FORMAT: Final = "penstock-journal"
 
@@ -77,7 +77,7 @@ class JournalSource(DataSource):
 
 
 @dataclass(frozen=True)
-class Reading:
+class JournalRead:
     """How a query reads a journal."""
 
     journal: str
