@@ -7,6 +7,7 @@
 ``demand``      demand counter, drain loop, bounded buffers: the only place with locks
 ``reference``   the standard's own examples, conformant and small
 ``guard``       reports every rule that a foreign party breaks
+``delivery``    what a sink promises of its rows, and how it knows a batch again
 ``flow``        ``Flow``, the fluent publisher with operators
 ``bridges``     other runtimes: streams to and from the JVM
 ``spark``       Apache Spark as a stage, with demand all the way

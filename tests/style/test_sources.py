@@ -12,7 +12,8 @@ from tests.style.project import python_files, syntax, text
 
 NAMES_THAT_SAY_NOTHING = {"common", "helper", "helpers", "misc", "util", "utils"}
 CORE = {
-    "api", "java", "rules", "runtime", "demand", "reference", "guard", "flow", "testing", "tck",
+    "api", "java", "rules", "runtime", "demand", "delivery", "reference", "guard", "flow",
+    "testing", "tck",
 }  # fmt: skip
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
 SILENCED_WITHOUT_REASON = re.compile(r"#\s*(type: ignore(\[[^]]*\])?|noqa(:[\w, ]*)?)\s*$")

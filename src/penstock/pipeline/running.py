@@ -10,6 +10,7 @@ from typing import Any
 
 from penstock.observe.reading import Reading, Stage, State
 from penstock.pipeline.assembly import Assembly, AssemblyError, assembled
+from penstock.pipeline.batches import SinkBatches
 from penstock.pipeline.gauges import Recent, SinkGauge, SourceGauge, in_words
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.sinks import Fan, FunctionSink
@@ -38,7 +39,8 @@ class PipelineRun:
         self.name = pipeline.name
         stopping = Stopping()
         self._assembly = assembled(pipeline, settings, stopping.flow)
-        self._way = way_of(self._assembly, place or Place(), stopping)
+        self._batches = SinkBatches(self._assembly.sinks)
+        self._way = way_of(self._assembly, place or Place(), stopping, self._batches)
         self._sinks = [self._sink(name, made) for name, made in self._assembly.sinks.items()]
         self._open_sinks = set(self._sinks)
         self._errors = Recent()
@@ -135,6 +137,7 @@ class PipelineRun:
 
     def _run(self) -> None:
         try:
+            self._way.open_sinks()
             self._way.flow.subscribe(self._fan)
         except Exception as error:
             self._fail(error)
@@ -146,7 +149,7 @@ class PipelineRun:
             def on_failure(error: Exception) -> None:
                 gauge.failed(error)
 
-            sink = FunctionSink(name, made, on_failure)
+            sink = FunctionSink(name, self._batches.function_of(name, made), on_failure)
             gauge = SinkGauge(name, made, sink, 1, self._sink_ended)
             return gauge
         return SinkGauge(name, made, made, None, self._sink_ended)
@@ -192,10 +195,12 @@ class PipelineRun:
             if error is not None:
                 self._errors.add(in_words(error))
             self._over.set()
-            return True
+        if not came_through:
+            self._way.close_sinks()
+        return True
 
 
-def way_of(assembly: Assembly, place: Place, stopping: Stopping) -> Way:
+def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBatches) -> Way:
     """With Spark or without, as the flow has it."""
     # Whoever has assembled a flow on Spark has loaded this; nobody else pays for it.
     if "penstock.spark.spark_flow" in sys.modules:
@@ -209,6 +214,7 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping) -> Way:
                 master=place.master,
                 remote=place.remote,
                 ui=place.spark_page,
+                batches=batches,
             )
             return SparkWay(assembly, deployment)
     for option in ("checkpoint", "master", "remote"):
@@ -217,4 +223,4 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping) -> Way:
                 f"{assembly.name} does not go through Spark and has no use for a {option}; leave "
                 "that out, or lead the flow through on_spark"
             )
-    return PlainWay(assembly, stopping)
+    return PlainWay(assembly, stopping, batches)

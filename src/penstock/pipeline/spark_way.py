@@ -64,6 +64,12 @@ class SparkWay:
             except CheckpointError as error:
                 raise AssemblyError(str(error)) from error
 
+    def open_sinks(self) -> None:
+        """The run opens them, once its checkpoint is known to be whole."""
+
+    def close_sinks(self) -> None:
+        """The run closes them, once no batch is under way."""
+
     def drain(self) -> None:
         """Let Spark go through what the journals hold, and no more."""
         self._draining = True

@@ -10,6 +10,7 @@ from penstock.api import Publisher
 from penstock.observe.conservation import Conservation, Passage
 from penstock.observe.reading import Batch, Edge, Ledger, Signal, Stage
 from penstock.pipeline.assembly import Assembly
+from penstock.pipeline.batches import SinkBatches
 from penstock.pipeline.gauges import SinkGauge, SourceGauge
 from penstock.pipeline.plans import gives_one_for_each
 from penstock.pipeline.stopping import Stopping
@@ -47,6 +48,12 @@ class Way(Protocol):
     def require_own_place(self) -> None:
         """Refuse the checkpoint of another pipeline."""
 
+    def open_sinks(self) -> None:
+        """The pipeline is about to start."""
+
+    def close_sinks(self) -> None:
+        """It has ended before all came through."""
+
     def drain(self) -> None:
         """Take nothing more from the sources; what was taken still comes through."""
 
@@ -57,8 +64,9 @@ class Way(Protocol):
 class PlainWay:
     """A flow in this program: each source leads to each sink."""
 
-    def __init__(self, assembly: Assembly, stopping: Stopping) -> None:
+    def __init__(self, assembly: Assembly, stopping: Stopping, batches: SinkBatches) -> None:
         self.flow = assembly.flow
+        self._batches = batches
         self._sources = assembly.sources
         self._stopping = stopping
         self._conservation = Conservation()
@@ -68,6 +76,14 @@ class PlainWay:
 
     def require_own_place(self) -> None:
         """It has none."""
+
+    def open_sinks(self) -> None:
+        """There is nothing else that could keep it from starting."""
+        self._batches.open(None)
+
+    def close_sinks(self) -> None:
+        """Let go of files and connections; when all came through, each sink was closed."""
+        self._batches.close()
 
     def drain(self) -> None:
         """Let the sources complete."""

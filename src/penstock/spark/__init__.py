@@ -21,7 +21,8 @@ An element goes through these modules in this sequence:
 ``session.py``      where Spark runs; ``packaged_java.py``, ``reachable.py`` and
                     ``worker_daemon.py`` help it
 ``processor.py``    all of it as a ``Processor``
-``deployment.py``   where it runs, given from outside; ``gauges.py``: what it shows meanwhile
+``deployment.py``   where it runs, given from outside; ``gauges.py``: what it shows meanwhile, with
+                    ``input_reading.py`` for each input
 ``dataframe.py``    the other way in: a DataFrame as a source; ``arrow_batches.py`` has it computed
 """
 

@@ -1,6 +1,7 @@
 """The place that a pipeline's journals and Spark's checkpoint share, and what it remembers.
 
     pipeline.json    whose it is
+    runs.json        each start of the pipeline; see ``penstock.delivery.Epoch``
     journal-0/       the rows of the first input; see ``journal/``
     spark/           Spark's own: ``offsets/N`` is written when batch N is planned, ``commits/N``
                      when it is done
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 from pyarrow import ArrowInvalid
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
+from penstock.delivery import Epoch
 from penstock.spark.journal.local_store import TEMPORARY
 from penstock.spark.journal.store import open_store
 from penstock.spark.source import position_of
@@ -27,6 +29,7 @@ __all__ = ["Checkpoint", "CheckpointError", "Extent", "Progress"]
 
 FORMAT: Final = 1
 ABOUT: Final = "pipeline.json"
+RUNS: Final = "runs.json"
 SPARK: Final = "spark"
 REMEDY: Final = "restore it from a backup, or start with a new checkpoint"
 
@@ -93,6 +96,24 @@ class Checkpoint:
             return False
         self._require_same(about(name, inputs), found)
         return True
+
+    def begin_run(self) -> Epoch:
+        """Write down that a run starts; the journals are locked, so no other one does."""
+        before = self.epoch()
+        planned = self._last("offsets")
+        epoch = Epoch.begun(before.starts, -1 if planned is None else planned)
+        self.remember(RUNS, epoch.text)
+        return epoch
+
+    def epoch(self) -> Epoch:
+        """The starts so far, none of them if there was none."""
+        text = self._read(RUNS)
+        if text is None:
+            return Epoch(())
+        try:
+            return Epoch.read(text)
+        except ValueError:
+            raise CheckpointError(f"{self.place}/{RUNS} is damaged; {REMEDY}") from None
 
     def remember(self, file: str, text: str) -> None:
         """Keep a text beside the rest, for the next run."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock.api import Publisher
 from penstock.flow.fluent import Fluent, with_origin
-from penstock.spark.pipeline import Pipeline
+from penstock.spark.pipeline import BatchListener, Pipeline
 from penstock.spark.run import Run
 from penstock.spark.spark_flow import FromSpark, SparkFlow
 
@@ -20,7 +20,8 @@ __all__ = ["Deployment", "deployed", "from_spark_in", "pipeline_in"]
 class Deployment:
     """What a deployment decides; ``None`` leaves it as the code has it.
 
-    ``watch``  is told of each run when its journals are open
+    ``watch``    is told of each run when its journals are open
+    ``batches``  is told where its batches begin and end
     """
 
     name: str | None = None
@@ -29,6 +30,7 @@ class Deployment:
     remote: str | None = None
     ui: bool = False
     watch: Callable[[Run], object] | None = None
+    batches: BatchListener | None = None
 
     def of(self, pipeline: Pipeline) -> Pipeline:
         """``pipeline`` as it is deployed."""
@@ -41,6 +43,7 @@ class Deployment:
             settings=replace(settings, ui=self.ui or settings.ui),
             checkpoint=self.checkpoint or pipeline.checkpoint,
             watch=self.watch,
+            batches=self.batches,
         )
 
 

@@ -32,6 +32,7 @@ class Emitter:
 
     on_close  is told that nobody wants anything any more
     passed    is given each element that goes out, and gives it back
+    on_begin  is told the number of a batch before its first element goes out
     """
 
     def __init__(
@@ -39,10 +40,12 @@ class Emitter:
         host: Host,
         on_close: Callable[[], object],
         passed: Callable[[Any], Any] | None = None,
+        on_begin: Callable[[int], object] = lambda number: None,
     ) -> None:
         self._host = host
         self._on_close = on_close
         self._passed = passed
+        self._on_begin = on_begin
         self._changed = threading.Condition()
         self._batch: Batch | None = None
         self._ending: Exception | None = None
@@ -69,6 +72,7 @@ class Emitter:
             self._require_open()
             if batch.number != self._begun or not (keeps_sequence or self._delivered == batch.size):
                 self._begun, self._delivered = batch.number, 0
+                self._on_begin(batch.number)  # no element is on its way now
             done = self._delivered
             rest = Batch(batch.number, batch.size - done, islice(batch.elements, done, None))
             if not rest.size:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
 
 from penstock.api import Publisher
+from penstock.delivery import Epoch
 from penstock.demand import shorten
 from penstock.flow import Flow
 from penstock.flow.fluent import Fluent, with_origin
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.spark.run import Run
 
 __all__ = [
+    "BatchListener",
     "Input",
     "Pipeline",
     "joined",
@@ -85,6 +87,28 @@ def replay_of(publisher: Publisher[Any]) -> Replay:
 Step = Callable[[Sequence["DataFrame"]], "DataFrame"]
 
 
+class BatchListener(Protocol):
+    """Told where the batches of a run begin and end. What it raises ends the run.
+
+    ``open`` and ``close`` come on the thread of the run, the others on that of Spark's call.
+    """
+
+    def open(self, epoch: Epoch | None) -> None:
+        """The journals are open and whole, and nothing was taken from a source yet.
+
+        ``epoch`` is that of the checkpoint, if there is one.
+        """
+
+    def begin(self, batch: int) -> None:
+        """The rows of the batch follow, from the first one; what came of it before is void."""
+
+    def commit(self, batch: int) -> None:
+        """All its rows were delivered; Spark takes it for done when this returns."""
+
+    def close(self) -> None:
+        """No batch is under way, and none will come."""
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """All that a run needs to know.
@@ -92,6 +116,7 @@ class Pipeline:
     ``first``   makes one stream of those of the inputs
     ``stages``  what happens to that stream
     ``watch``   is told of each run when its journals are open
+    ``batches`` is told where its batches begin and end
     """
 
     name: str
@@ -103,6 +128,7 @@ class Pipeline:
     first: Step | None = None
     stages: tuple[SparkStage, ...] = ()
     watch: Callable[[Run], object] | None = None
+    batches: BatchListener | None = None
 
     @property
     def keeps_sequence(self) -> bool:

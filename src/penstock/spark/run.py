@@ -30,6 +30,7 @@ from penstock.spark.conversion import Converter
 from penstock.spark.emitter import Batch, Emitter
 from penstock.spark.failures import SparkFailed, Stopped, WorkerLost
 from penstock.spark.gauges import Ages, BatchReading, Emitted, InputReading, RunReading, Seen
+from penstock.spark.input_reading import input_reading
 from penstock.spark.journal import Journal, JournalError
 from penstock.spark.pipeline import Input, Pipeline
 from penstock.spark.query import NativeSink, Query
@@ -68,7 +69,13 @@ class Run:
         self._sink = sink
         self._emitted = Emitted()
         is_watched = pipeline.watch is not None  # else nobody pays for what nobody can read
-        self._emitter = Emitter(host, self.stop, self._emitted.passed if is_watched else None)
+        self._batches = pipeline.batches
+        self._emitter = Emitter(
+            host,
+            self.stop,
+            self._emitted.passed if is_watched else None,
+            self._begin,
+        )
         self._woken = threading.Event()
         self._stopped = False
         self._journals: list[Journal] = []
@@ -143,24 +150,7 @@ class Run:
         done = zip(self._done.positions, self._done_before.positions, strict=True)
         parts = zip(self._pipeline.inputs, self._journals, self._recorders, done, strict=False)
         for each, journal, recorder, (position, position_before) in parts:
-            yield InputReading(
-                requested=recorder.requested,
-                admitted=recorder.admitted,
-                taken=recorder.taken,
-                start=journal.start,
-                end=journal.end,
-                done=position,
-                max_rows=each.max_rows,
-                bytes=journal.bytes_held,
-                max_bytes=each.max_bytes,
-                full=recorder.waits_for_room or not journal.room,
-                sealed=journal.sealed,
-                taken_before=recorder.taken_before,
-                rows_before=recorder.rows_before,
-                done_before=position_before,
-                misfits=recorder.misfits.count,
-                last_misfits=recorder.misfits.last,
-            )
+            yield input_reading(each, journal, recorder, position, position_before)
 
     # The thread of the run.
 
@@ -199,6 +189,10 @@ class Run:
         self._replayed = checkpoint.unfinished(self._journals)
         if pipeline.watch is not None:
             pipeline.watch(self)
+        epoch = None if pipeline.checkpoint is None else checkpoint.begin_run()
+        if self._batches is not None:
+            leaving.callback(self._batches.close)
+            self._batches.open(epoch)
         for each, journal in zip(pipeline.inputs, self._journals, strict=True):
             self._record(each, journal, leaving)
         if self._stopped:
@@ -297,7 +291,21 @@ class Run:
         """Called for each batch, on another thread; Spark waits meanwhile."""
         size, elements = self._decode(number, table)
         self._emitter.deliver(Batch(number, size, elements), self._pipeline.keeps_sequence)
+        if self._batches is not None:
+            self._tell(self._batches.commit, number)
         self._woken.set()
+
+    def _begin(self, number: int) -> None:
+        if self._batches is not None:
+            self._tell(self._batches.begin, number)
+
+    def _tell(self, told: Callable[[int], object], number: int) -> None:
+        """An error of the listener is the run's, as it is, and none of Spark's."""
+        try:
+            told(number)
+        except Exception as error:
+            self._fail(error)
+            raise Stopped(f"batch {number} was not committed") from None
 
     def _free(self, checkpoint: Checkpoint) -> None:
         """Let go of the rows with which Spark is done for good: so says its commit log.

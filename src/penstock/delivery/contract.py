@@ -1,0 +1,52 @@
+"""What a sink promises of the rows that it is given, and how it is told where a batch ends."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+from penstock.delivery.epoch import Epoch
+
+__all__ = ["BatchSink", "Level"]
+
+Level: TypeAlias = Literal["exactly once", "at least once", "at most once"]
+"""How often a sink has each row after kills and restarts of the same checkpoint.
+
+``exactly once``   it stores the number of a batch together with its rows, and knows it again
+``at least once``  it may get the rows of one batch again after a crash
+``at most once``   it keeps nothing
+"""
+
+
+@runtime_checkable
+class BatchSink(Protocol):
+    """A sink that is told where batches begin and end.
+
+    One thread at a time calls it, in this order::
+
+        open (begin element* commit)* close      a pipeline through Spark
+        open element* close                      any other pipeline
+
+    What was given since ``begin`` and is not committed is given up by ``close``, by another
+    ``begin`` of the same batch, and by a crash: the batch comes again.
+    """
+
+    level: Level
+
+    def open(self, epoch: Epoch | None) -> None:
+        """The pipeline is whole and about to start: now files may be made, cut and locked.
+
+        Nothing was touched before. ``epoch`` is that of its checkpoint, if it has one; raises
+        ``DeliveryRefused`` if what the sink holds does not belong to it.
+        """
+
+    def begin(self, batch: int) -> bool:
+        """Whether it wants the rows of this batch; ``False`` if it has them already."""
+
+    def __call__(self, element: Any, /) -> object:
+        """Take one element."""
+
+    def commit(self, batch: int) -> None:
+        """All rows of the batch were given: when this returns they are stored, with its number."""
+
+    def close(self) -> None:
+        """Nothing more will come. May be called more than once, and without ``open``."""

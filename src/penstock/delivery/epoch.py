@@ -1,0 +1,104 @@
+"""The life of a checkpoint, so that a sink can tell a batch that it has from another of its number.
+
+Spark numbers the batches of a checkpoint from 0. A checkpoint that was deleted, or restored from an
+older backup, gives the same numbers to other rows. So each start of a pipeline is written down in
+its checkpoint under a random name, together with the last batch that was planned by then; a sink
+keeps the name of the run and the number of the batch together with its rows, as a *mark*.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+__all__ = ["DeliveryRefused", "Epoch", "RunStart"]
+
+MOST_STARTS: Final = 1000
+NOTHING_PLANNED: Final = -1
+REMEDY: Final = (
+    "restore the checkpoint that belongs to it, or give the pipeline another sink or an empty one"
+)
+
+
+class DeliveryRefused(Exception):
+    """A sink and a checkpoint that do not belong together, or a sink that somebody has changed."""
+
+
+class RunStart(NamedTuple):
+    """The start of one run; ``planned`` is the last batch that was planned before, -1 if none."""
+
+    run: str
+    planned: int
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """All starts of a pipeline from one checkpoint, this run's the last."""
+
+    starts: tuple[RunStart, ...]
+
+    @classmethod
+    def begun(cls, before: tuple[RunStart, ...] = (), planned: int = NOTHING_PLANNED) -> Epoch:
+        """The epoch of a run that starts now, after those of ``before``."""
+        return cls((*before, RunStart(secrets.token_hex(8), planned))[-MOST_STARTS:])
+
+    @classmethod
+    def read(cls, text: str) -> Epoch:
+        """The epoch that ``text`` wrote down; ``ValueError`` if it is not one."""
+        try:
+            return cls(tuple(RunStart(str(run), int(planned)) for run, planned in json.loads(text)))
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"no epoch: {text[:80]!r}") from error
+
+    @property
+    def text(self) -> str:
+        """What ``read`` reads."""
+        return json.dumps(self.starts)
+
+    def mark(self, batch: int) -> str:
+        """What a sink stores together with the rows of a batch."""
+        return json.dumps({"run": self.starts[-1].run, "batch": batch})
+
+    def has(self, mark: str | None, batch: int, sink: str) -> bool:
+        """Whether a sink whose last mark that is has ``batch`` already.
+
+        ``sink`` names it, for the sentence of ``DeliveryRefused``.
+        """
+        last = self.last_batch(mark, sink)
+        if batch < last:
+            raise DeliveryRefused(
+                f"{sink} has batch {last}, and batch {batch} comes again: the checkpoint is older "
+                f"than the sink; {REMEDY}"
+            )
+        return batch == last
+
+    def last_batch(self, mark: str | None, sink: str) -> int:
+        """The last batch of a sink, -1 if it has none; refuses one of another epoch."""
+        if mark is None:
+            return NOTHING_PLANNED
+        run, batch = read_mark(mark, sink)
+        runs = [start.run for start in self.starts]
+        if run not in runs:
+            raise DeliveryRefused(
+                f"{sink} was written from another checkpoint, or from this one before it was "
+                f"deleted or restored: its batch {batch} is not known here; {REMEDY}"
+            )
+        later = runs.index(run) + 1
+        if later < len(runs) and batch > self.starts[later].planned:
+            raise DeliveryRefused(
+                f"{sink} has batch {batch}, the checkpoint only knows batches up to "
+                f"{self.starts[later].planned} of that time: it was restored from an older "
+                f"backup; {REMEDY}"
+            )
+        return batch
+
+
+def read_mark(mark: str, sink: str) -> tuple[str, int]:
+    """The run and the batch of a mark."""
+    try:
+        found: Any = json.loads(mark)
+        return str(found["run"]), int(found["batch"])
+    except (ValueError, TypeError, KeyError):
+        raise DeliveryRefused(f"{sink} holds a mark that is damaged: {mark[:80]!r}") from None

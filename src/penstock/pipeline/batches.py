@@ -1,0 +1,107 @@
+"""The batches of Spark, for the sinks that store their numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from penstock.delivery import BatchSink, Epoch
+
+__all__ = ["BatchedSink", "SinkBatches"]
+
+
+class BatchedSink:
+    """A sink that knows batches, as one function for all that comes.
+
+    ``skipped``  elements of batches that it had already
+    """
+
+    def __init__(self, name: str, sink: BatchSink) -> None:
+        self._name = name
+        self._sink = sink
+        self._lock = threading.Lock()  # ``close`` may come from another thread than elements
+        self._skips = False
+        self._closed = False
+        self.skipped = 0
+
+    def __call__(self, element: Any) -> None:
+        """Give it the element, unless it has the batch."""
+        with self._lock:
+            if self._skips:
+                self.skipped += 1
+            elif not self._closed:
+                self._sink(element)
+
+    def open(self, epoch: Epoch | None) -> None:
+        """The pipeline is whole."""
+        self._tell("when it was opened", self._sink.open, epoch)
+
+    def begin(self, batch: int) -> None:
+        """The elements of a batch follow."""
+        with self._lock:
+            self._skips = not self._tell(f"for batch {batch}", self._sink.begin, batch)
+
+    def commit(self, batch: int) -> None:
+        """Let it store the batch."""
+        with self._lock:
+            if not self._skips and not self._closed:
+                self._tell(f"for batch {batch}", self._sink.commit, batch)
+                self._skips = True  # Spark may give the batch once more
+
+    def close(self) -> None:
+        """Nothing more will come; what is not committed is given up."""
+        with self._lock:
+            self._closed = True
+            self._tell("when it was closed", self._sink.close)
+
+    def _tell(self, when: str, told: Callable[..., Any], *arguments: object) -> Any:
+        try:
+            return told(*arguments)
+        except Exception as error:
+            error.add_note(f"in the sink {self._name}, {when}")
+            raise
+
+
+class SinkBatches:
+    """Tells all sinks of a pipeline that know batches where one begins and ends."""
+
+    def __init__(self, made: Mapping[str, Any]) -> None:
+        self._sinks = {
+            name: BatchedSink(name, sink)
+            for name, sink in made.items()
+            if isinstance(sink, BatchSink)
+        }
+
+    def function_of(self, name: str, made: Any) -> Callable[[Any], object]:
+        """What takes the elements of a sink that can be called."""
+        batched = self._sinks.get(name)
+        taking: Callable[[Any], object] = made if batched is None else batched
+        return taking
+
+    def open(self, epoch: Epoch | None) -> None:
+        """Open all; if one refuses, those before are closed again."""
+        opened: list[BatchedSink] = []
+        for sink in self._sinks.values():
+            try:
+                sink.open(epoch)
+            except Exception:
+                for other in opened:
+                    other.close()
+                raise
+            opened.append(sink)
+
+    def begin(self, batch: int) -> None:
+        """Each says whether it wants the batch."""
+        for sink in self._sinks.values():
+            sink.begin(batch)
+
+    def commit(self, batch: int) -> None:
+        """Each stores the batch; a crash between two of them is what the numbers are for."""
+        for sink in self._sinks.values():
+            sink.commit(batch)
+
+    def close(self) -> None:
+        """Close all."""
+        for sink in self._sinks.values():
+            sink.close()

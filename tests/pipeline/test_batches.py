@@ -1,0 +1,155 @@
+"""Sinks that know batches are opened late, told where a batch ends, and skip what they have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import Flow
+from penstock.delivery import Epoch, Level
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline.batches import BatchedSink, SinkBatches
+
+PATIENCE = 120
+
+
+class Log:
+    """Writes down what it is told; ``has`` are the batches that it does not want."""
+
+    level: Level = "exactly once"
+
+    def __init__(self, *has: int, refuses: Exception | None = None) -> None:
+        self.has = has
+        self.refuses = refuses
+        self.told: list[Any] = []
+
+    def open(self, epoch: Epoch | None) -> None:
+        self.told.append("open" if epoch is None else ("open", len(epoch.starts)))
+        if self.refuses is not None:
+            raise self.refuses
+
+    def begin(self, batch: int) -> bool:
+        self.told.append(("begin", batch))
+        return batch not in self.has
+
+    def __call__(self, element: Any) -> None:
+        self.told.append(element)
+
+    def commit(self, batch: int) -> None:
+        self.told.append(("commit", batch))
+
+    def close(self) -> None:
+        self.told.append("close")
+
+
+def ended(run: PipelineRun) -> PipelineRun:
+    run.start()
+    assert run.wait(PATIENCE)
+    return run
+
+
+def numbers(sink: Any, **place: Any) -> PipelineRun:
+    """Three numbers, through Spark if there is a place, in batches of two."""
+
+    def through(numbers: Any) -> Any:
+        if not place:
+            return numbers
+        return (
+            numbers.map(lambda n: (n,)).on_spark("n long", batch_rows=2).rows().map(lambda r: r.n)
+        )
+
+    pipeline = Pipeline(
+        "numbers",
+        sources={"numbers": lambda settings: Flow.of(0, 1, 2)},
+        through=through,
+        sinks={"log": lambda settings: sink},
+    )
+    return PipelineRun(pipeline, NoSettings(), Place(**place))
+
+
+def test_without_spark_there_are_no_batches() -> None:
+    log = Log()
+    assert ended(numbers(log)).state == "completed"
+    assert log.told[:5] == ["open", 0, 1, 2, "close"]
+
+
+def test_a_sink_that_refuses_to_open_ends_the_pipeline_before_anything_is_taken() -> None:
+    log = Log(refuses=FileExistsError("it is there"))
+    run = ended(numbers(log))
+    assert (run.state, str(run.error)) == ("failed", "it is there")
+    assert run.error is not None
+    assert run.error.__notes__ == ["in the sink log, when it was opened"]
+    assert 0 not in log.told
+    assert run.reading().ledger.taken == 0
+
+
+def test_the_batches_of_spark_reach_the_sink_with_their_numbers(tmp_path: Path) -> None:
+    log = Log()
+    run = ended(numbers(log, checkpoint=str(tmp_path / "checkpoint")))
+    assert run.state == "completed", run.error
+    begins = [each[1] for each in log.told if isinstance(each, tuple) and each[0] == "begin"]
+    commits = [each[1] for each in log.told if isinstance(each, tuple) and each[0] == "commit"]
+    assert begins == commits == [0, 1]
+    assert [each for each in log.told if isinstance(each, int)] == [0, 1, 2]
+    assert log.told[0] == ("open", 1)
+    assert log.told[-1] == "close"
+
+
+def test_a_finished_pipeline_that_is_run_again_gives_the_sink_nothing(tmp_path: Path) -> None:
+    place = str(tmp_path / "checkpoint")
+    ended(numbers(Log(), checkpoint=place))
+    log = Log()
+    assert ended(numbers(log, checkpoint=place)).state == "completed"
+    assert log.told == [("open", 2), "close", "close"]
+
+
+def test_a_sink_that_cannot_commit_ends_the_pipeline_with_its_own_error(tmp_path: Path) -> None:
+    class Full(Log):
+        def commit(self, batch: int) -> None:
+            raise OSError("no space left")
+
+    run = ended(numbers(Full(), checkpoint=str(tmp_path / "checkpoint")))
+    assert (run.state, type(run.error), str(run.error)) == ("failed", OSError, "no space left")
+    assert run.error is not None
+    assert run.error.__notes__[0] == "in the sink log, for batch 0"
+
+
+def test_a_batch_that_the_sink_has_is_skipped() -> None:
+    log = Log(3)
+    sink = BatchedSink("log", log)
+    for batch in (3, 4):
+        sink.begin(batch)
+        sink(batch * 10)
+        sink.commit(batch)
+    assert log.told == [("begin", 3), ("begin", 4), 40, ("commit", 4)]
+    assert sink.skipped == 1
+
+
+def test_a_batch_is_committed_once_although_spark_gives_it_again() -> None:
+    log = Log()
+    sink = BatchedSink("log", log)
+    sink.begin(0)
+    sink.commit(0)
+    sink.commit(0)
+    assert log.told == [("begin", 0), ("commit", 0)]
+
+
+def test_a_sink_takes_nothing_after_it_was_closed() -> None:
+    log = Log()
+    sink = BatchedSink("log", log)
+    sink.begin(0)
+    sink.close()
+    sink(7)
+    sink.commit(0)
+    assert log.told == [("begin", 0), "close"]
+
+
+def test_when_one_sink_refuses_those_before_it_are_closed_again() -> None:
+    first, second = Log(), Log(refuses=OSError("read-only"))
+    batches = SinkBatches({"first": first, "function": print, "second": second})
+    with pytest.raises(OSError, match="read-only"):
+        batches.open(None)
+    assert first.told == ["open", "close"]
+    assert batches.function_of("function", print) is print
