@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.environment import Environment, Problem, say
-from tools.java import provide_java
+from tools.java import QUESTION, provide_java
 
 ROOT = Path(__file__).resolve().parent
 OLDEST_PYTHON = (3, 11)
@@ -46,6 +46,9 @@ REQUIREMENT_SETS = {
     "bench": ("--group=bench", "--constraint=requirements/dev.txt"),
 }
 
+# What the tests import, and so what the type checker reads.
+TESTED = ("java", "jvm", "spark", "tool", "lookers")
+
 TOOLS = {
     "ruff check": ("ruff", "check"),
     "ruff format": ("ruff", "format", "--check"),
@@ -64,7 +67,7 @@ def run_demo(environment: Environment, arguments: list[str]) -> int:
 
 def run_tests(environment: Environment, arguments: list[str]) -> int:
     """Run the tests, three at a time; --full adds the long ones."""
-    environment.prepare("jvm", "spark", "tool", "lookers")
+    environment.prepare(*TESTED)
     # Three for two cores, since many tests wait. Each process begins with its third, in which the
     # tests of Spark stay together; who is done first takes from the others.
     environment.become("-m", "pytest", "-n3", "--dist=worksteal", *arguments)
@@ -73,7 +76,7 @@ def run_tests(environment: Environment, arguments: list[str]) -> int:
 def run_checks(environment: Environment, arguments: list[str]) -> int:
     """Run the linter, the formatter, the type checker, the import and the style checks."""
     refuse(arguments)
-    environment.prepare()
+    environment.prepare(*TESTED)
     failed = []
     for name, (script, *options) in {**TOOLS, "style tests": STYLE_TESTS}.items():
         started = time.monotonic()
@@ -91,6 +94,7 @@ def run_checks(environment: Environment, arguments: list[str]) -> int:
 def run_benchmarks(environment: Environment, arguments: list[str]) -> int:
     """Measure speed and memory, also those of other libraries."""
     environment.prepare("bench", "jvm", "spark", "tool")
+    provide_java(environment)
     environment.become("-m", "benchmarks", *arguments)
 
 
@@ -111,9 +115,9 @@ def build_docs(environment: Environment, arguments: list[str]) -> int:
 def show_java(environment: Environment, arguments: list[str]) -> int:
     """Say which Java Spark gets; installs one where the machine has none."""
     refuse(arguments)
-    java = provide_java(environment)
-    print(f"Java {java.version} at {java.home}")
-    return 0
+    environment.prepare()
+    provide_java(environment)
+    environment.become(*QUESTION)
 
 
 def write_locks(environment: Environment, arguments: list[str]) -> int:

@@ -49,7 +49,6 @@ class Environment:
         self.folder = root / ".venv"
         self.scripts = self.folder / "bin"
         self.python = self.scripts / "python"
-        self.java_home: Path | None = None
         self._guard = -1
 
     def prepare(self, *further_sets: str) -> None:
@@ -109,13 +108,8 @@ class Environment:
         return done.returncode, done.stdout
 
     def _variables(self) -> dict[str, str]:
-        variables = {**os.environ, "VIRTUAL_ENV": str(self.folder)}
-        path = [str(self.scripts), os.environ.get("PATH", os.defpath)]
-        if self.java_home is not None:
-            variables["JAVA_HOME"] = str(self.java_home)
-            path.insert(1, str(self.java_home / "bin"))
-        variables["PATH"] = os.pathsep.join(path)
-        return variables
+        path = os.pathsep.join([str(self.scripts), os.environ.get("PATH", os.defpath)])
+        return {**os.environ, "VIRTUAL_ENV": str(self.folder), "PATH": path}
 
     def _acquire(self, kind: int) -> None:
         """Take the lock shared, to use the environment, or alone, to change it."""

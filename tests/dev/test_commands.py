@@ -67,6 +67,15 @@ def test_check_runs_every_tool_even_if_one_fails(checkout: Checkout) -> None:
     assert output.endswith("failed: mypy\n")
 
 
+def test_check_has_all_that_the_tests_import_so_that_it_runs_in_a_fresh_checkout(
+    checkout: Checkout,
+) -> None:
+    checkout.run("check")
+    installed = (checkout.root / "calls").read_text()
+    checkout.run("test")
+    assert (checkout.root / "calls").read_text() == installed
+
+
 def test_docs_ends_with_the_place_of_the_pages(checkout: Checkout) -> None:
     checkout.run("test")
     checkout.write_script(".venv/bin/sphinx-build", (checkout.root / "tool").read_text())

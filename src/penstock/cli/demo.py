@@ -24,8 +24,8 @@ __all__ = ["command"]
 def command(crash: bool, slow: bool, no_browser: bool, speed: float, port: int) -> None:
     """Watch a blizzard go through Spark.
 
-    Its week is replayed live, and the totals are checked. It needs penstock[demo] and Java, no
-    network, and about two minutes.
+    Its week is replayed live, and the totals are checked. It needs penstock[demo], which has a Java
+    for machines that have none, no network, and about two minutes.
     """
     from penstock.demo.story import Options, tell
 

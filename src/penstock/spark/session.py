@@ -13,9 +13,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.demand import shorten
-from penstock.java import JavaUnavailable
+from penstock.java import JavaUnavailable, find_runtime, java_home
 from penstock.spark.failures import explained
-from penstock.spark.packaged_java import java_home
 from penstock.spark.reachable import limit_retries, require_connect_server, require_reachable
 from penstock.spark.unavailable import SparkUnavailable
 
@@ -108,8 +107,7 @@ def require_startable(settings: SparkSettings) -> None:
     elif _running(settings) is None:
         _require_master(settings.master or EMBEDDED, settings.timeout)
         try:
-            with java_home():
-                pass
+            find_runtime("Spark")
         except JavaUnavailable as reason:
             raise SparkUnavailable(str(reason)) from None
 
@@ -187,7 +185,7 @@ def _started(settings: SparkSettings) -> SparkSession:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     _quieten_loggers(settings.log_level)
     try:
-        with java_home() as home, _environment("JAVA_HOME", str(home)):
+        with java_home("Spark") as home, _environment("JAVA_HOME", str(home)):
             return _made(settings, {"spark.master": master, **_options(settings)}, master)
     except JavaUnavailable as reason:
         raise SparkUnavailable(str(reason)) from None

