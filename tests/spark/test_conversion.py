@@ -337,6 +337,27 @@ def test_names_that_cannot_be_attributes_are_reached_by_place() -> None:
     assert row._asdict() == {"count(1)": 7, "class": "x", "ok": 1}
 
 
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("fi", "\ufb01"),  # the same for Python, once they stand in code
+        ("\uff34\uff52\uff55\uff45", "\uff49\uff46"),
+        ("__debug__", "\uff3f\uff3fdebug\uff3f\uff3f"),
+        ("a=print(1)", "b\nprint(1)"),
+        ("a`", "{b}"),
+        ("__import__('os')", "lambda"),
+    ],
+)
+def test_columns_may_be_called_anything(names: tuple[str, str]) -> None:
+    schema = Schema.of(pa.schema([(name, pa.int64()) for name in names]))
+    assert Schema.of(schema.ddl) == schema
+    batch = pa.record_batch([[1], [2]], schema=schema.arrow)
+    row: Any = next(RowReader(batch.schema).rows(batch))
+    assert row == (1, 2)
+    assert row._asdict() == dict(zip(names, (1, 2), strict=True))
+    assert pickle.loads(pickle.dumps(row)) == row
+
+
 def test_rows_can_be_pickled_and_copied() -> None:
     (row,) = back(converted("a int, place struct<city: string, `the gate`: int>", (1, ("x", 2))))
     for other in (pickle.loads(pickle.dumps(row)), copy.deepcopy(row)):

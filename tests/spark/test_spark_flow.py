@@ -338,6 +338,13 @@ def test_cancel_stops_the_query_its_threads_and_its_folder(
         (lambda: on_spark(1, output_mode="all"), "output_mode is one of append, update, complete"),
         (lambda: on_spark(1, batch_rows=0), "batch_rows"),
         (lambda: on_spark(1).sql("SELECT 1"), "sql needs {stream}"),
+        (
+            lambda: on_spark(1).sql("SELECT {stream.sparkSession.sparkContext} FROM {stream}"),
+            "sql knows {stream} only, not '{stream.sparkSession.sparkContext}'",
+        ),
+        (lambda: on_spark(1).sql("SELECT {0} FROM {stream}"), "not '{0}'"),
+        (lambda: on_spark(1).sql("SELECT 1 FROM {stream!r}"), "sql knows {stream} only"),
+        (lambda: on_spark(1).sql("SELECT '}' FROM {stream}"), "sql cannot read its query"),
         (lambda: numbers(1).on_spark("number lung"), "lung"),
         (lambda: on_spark(1, master="here"), "a master is local"),
     ],

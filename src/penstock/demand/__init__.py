@@ -14,6 +14,7 @@
 
 from penstock.demand.arguments import (
     illegal_request,
+    is_identifier,
     require_element,
     require_error,
     require_subscriber,
@@ -40,6 +41,7 @@ __all__ = [
     "Rejection",
     "Timeline",
     "illegal_request",
+    "is_identifier",
     "require_element",
     "require_error",
     "require_subscriber",

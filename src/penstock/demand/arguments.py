@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import keyword
+import unicodedata
 from operator import attrgetter
 from typing import TypeVar
 
@@ -11,6 +13,7 @@ from penstock.rules import cite
 
 __all__ = [
     "illegal_request",
+    "is_identifier",
     "require_element",
     "require_error",
     "require_subscriber",
@@ -35,6 +38,19 @@ def illegal_request(n: object) -> Exception | None:
         return illegal_request(int.__add__(n, 0))  # a plain int, whatever the subclass does
     detail = f"request({shorten(n)}) takes an int of at least 1, not a {type(n).__name__}"
     return TypeError(cite("3.9", detail))
+
+
+def is_identifier(text: str) -> bool:
+    """Whether ``text`` can stand in code as the name of an attribute, and means just itself there.
+
+    Python reads a name in its NFKC form: one that has another form would become another name, so
+    that two could become the same, or one of them a word that is none of ours to use.
+    """
+    return (
+        text.isidentifier()
+        and not keyword.iskeyword(text)
+        and unicodedata.normalize("NFKC", text) == text
+    )
 
 
 def require_subscriber(subscriber: Subscriber[T]) -> None:

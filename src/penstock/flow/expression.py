@@ -3,6 +3,9 @@
 ``X`` stands for the element: ``flow.map(X + 1).filter(X % 2 == 0)`` runs without calling a function
 per element. An expression is the text of a Python expression, with ``{x}`` where the element goes
 and ``{0}``, ``{1}``, ... where its constants go.
+
+That text is run. So nothing that a user hands over becomes a part of it: values are constants, which
+have a name of ours, and the names of attributes and keywords have to be names.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from typing import Any, Final
+
+from penstock.demand import is_identifier, shorten
 
 __all__ = ["Expression", "X", "calculates", "constants_of", "inlined", "text_of"]
 
@@ -34,12 +39,17 @@ class Expression:
     def __getattr__(self, name: str) -> Expression:
         if name.startswith("__"):
             raise AttributeError(name)
+        if not is_identifier(name):
+            raise AttributeError(not_a_name("an attribute", name))
         return Expression(f"{self._text}.{name}", self._constants)
 
     def __getitem__(self, key: object) -> Expression:
         return _combine("{}[{}]", self, key)
 
     def __call__(self, *arguments: object, **keywords: object) -> Expression:
+        for name in keywords:
+            if not is_identifier(name) or name == "__debug__":  # to which Python assigns nothing
+                raise TypeError(not_a_name("a keyword", name))
         places = ", ".join(["{}"] * len(arguments) + [f"{name}={{}}" for name in keywords])
         return _combine(f"{{}}({places})", self, *arguments, *keywords.values())
 
@@ -58,6 +68,14 @@ class Expression:
     def __repr__(self) -> str:
         constants = (repr(constant) for constant in self._constants)
         return f"<{self._text.format(*constants, x='X')}>"
+
+
+def not_a_name(what: str, name: str) -> str:
+    """Why the name of an attribute or keyword is refused."""
+    return (
+        f"X takes a name as {what}, which is no word of Python and in its NFKC form, "
+        f"not {shorten(name)}: use a lambda with getattr"
+    )
 
 
 def _combine(pattern: str, *parts: object, calculates: bool = False) -> Expression:

@@ -12,6 +12,8 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as compute
 
+from penstock.demand import is_identifier
+
 __all__ = ["RowReader", "as_lists", "row_fields", "row_type"]
 
 Row: TypeAlias = tuple[Any, ...]
@@ -31,8 +33,11 @@ def row_fields(names: Sequence[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def row_type(names: tuple[str, ...]) -> Any:
     """The class of the rows with these names, which ``_asdict`` has as Spark has them."""
+    # A column may be called anything, perhaps by the data: namedtuple, which writes code of the
+    # names, gets only those that are the same for Python once they stand there.
+    fields = [name if is_identifier(name) else "" for name in names]
     make_class: Callable[..., Any] = namedtuple  # mypy wants to know the names beforehand
-    row = make_class("Row", names, rename=True)
+    row = make_class("Row", fields, rename=True)
     row.__doc__ = "A row of Spark."
     row._names = names
     row._asdict = _as_dict

@@ -36,6 +36,7 @@ MASTERS: Final = re.compile(
     rf"local(\[.+\])?|local-cluster\[.+\]|spark://({HOST})(,({HOST}))*|yarn|k8s://.+"
 )
 REMOTES: Final = re.compile(rf"sc://({HOST})(/.*)?")
+LOG_LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
 LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 
 _starting = Lock()
@@ -75,6 +76,10 @@ class SparkSettings:
             )
         if self.remote is not None and not REMOTES.fullmatch(self.remote):
             raise ValueError(f"a remote is sc://host:port, not {shorten(self.remote)}")
+        if self.log_level.upper() not in LOG_LEVELS:  # it stands among the options of the JVM
+            raise ValueError(
+                f"log_level is one of {', '.join(LOG_LEVELS)}, not {shorten(self.log_level)}"
+            )
         if not self.timeout > 0:
             raise ValueError(f"timeout must be above 0 seconds, not {shorten(self.timeout)}")
 

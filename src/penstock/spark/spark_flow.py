@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from string import Formatter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import pyarrow as pa
 
@@ -39,6 +40,10 @@ __all__ = ["MAX_BYTES", "MAX_ROWS", "Positioned", "SparkFlow", "on_spark"]
 MAX_ROWS = 1 << 19
 MAX_BYTES = 1 << 26
 BATCH_ROWS = 1 << 17
+
+
+STREAM: Final = ("stream", "", None)
+"""A place in a query as ``Formatter.parse`` gives it: its name and nothing else."""
 
 
 class Positioned(NamedTuple):
@@ -95,8 +100,7 @@ class SparkFlow:
     def sql(self, query: str) -> SparkFlow:
         """The result of a query in SQL, in which ``{stream}`` stands for the rows so far."""
         require_text("sql", "query", query)
-        if "{stream}" not in query:
-            raise ValueError(f"sql needs {{stream}} in its query, which is {shorten(query)}")
+        require_stream_alone(query)
 
         def select(frame: DataFrame) -> DataFrame:
             return frame.sparkSession.sql(query, stream=frame)
@@ -265,6 +269,26 @@ def on_spark(
         require_output_mode(output_mode),
     )
     return SparkFlow(pipeline)
+
+
+def require_stream_alone(query: str) -> None:
+    """Refuse a query in which braces mean anything but the stream.
+
+    Spark would take ``{stream.name}`` for an attribute of the data frame, and from there for
+    anything in this process.
+    """
+    try:
+        places = [each for each in Formatter().parse(query) if each[1] is not None]
+    except ValueError as error:
+        raise ValueError(f"sql cannot read its query, {shorten(query)}: {error}") from None
+    wrong = [f"{{{name}}}" for _, name, shape, change in places if (name, shape, change) != STREAM]
+    if wrong:
+        raise ValueError(
+            f"sql knows {{stream}} only, not {shorten(wrong[0])}; a brace that is meant as such is "
+            "written twice"
+        )
+    if not places:
+        raise ValueError(f"sql needs {{stream}} in its query, which is {shorten(query)}")
 
 
 def optional(schema: SchemaLike | None) -> Schema | None:
