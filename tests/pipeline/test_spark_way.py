@@ -112,6 +112,10 @@ def mapped(numbers: Any) -> Any:
     return numbers.on_spark("number long", resume="from_start").map(lambda row: row)
 
 
+def live(numbers: Any) -> Any:
+    return numbers.on_spark("number long", resume="none").map(lambda row: row)
+
+
 def filtered(numbers: Any) -> Any:
     return numbers.on_spark("number long", resume="from_start").filter(lambda row: True)
 
@@ -144,6 +148,25 @@ def test_an_element_that_the_journal_never_got_is_lost(checkpoint: Path) -> None
     driven = Driven(mapped, checkpoint)
     driven.run.input = replace(NOTHING, admitted=9, taken=9, end=8)
     assert driven.lost() == 1
+
+
+@pytest.mark.parametrize(("through", "lost"), [(live, 2), (mapped, 0)])
+def test_what_came_and_is_not_recorded_is_lost_unless_it_comes_again(
+    through: Any, lost: int, checkpoint: Path
+) -> None:
+    driven = Driven(through, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=7, end=7, done=7)
+    driven.comes_out(7)
+    assert driven.lost() == 0
+    driven.run.input = replace(driven.run.input, unrecorded=2)
+    assert driven.lost("through") == lost
+
+
+def test_what_came_behind_the_end_is_lost_as_well(checkpoint: Path) -> None:
+    driven = Driven(live, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=9, done=9, unrecorded=1)
+    driven.comes_out(9)
+    assert driven.lost("through") == 1
 
 
 def test_a_dead_letter_is_not_lost_and_stands_at_its_journal(checkpoint: Path) -> None:

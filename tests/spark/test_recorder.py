@@ -4,63 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from pyarrow import fs
 
-from penstock import IterablePublisher, RuleViolation, VirtualTime, collect_undelivered
+from penstock import IterablePublisher, RuleViolation, collect_undelivered
 from penstock.spark.conversion import Converter
-from penstock.spark.journal import Journal, JournalReader, JournalUnusable, NoSpace, Place
+from penstock.spark.journal import Journal, JournalReader, JournalUnusable, NoSpace
 from penstock.spark.recorder import Recorder
 from penstock.spark.schema import Schema
 from penstock.testing import ManualPublisher
-from tests.spark.journals import SCHEMA, Numbers, all_rows, numbered, open_journal
-
-
-@dataclass
-class Run:
-    """A recorder between a publisher and a journal in memory."""
-
-    place: Place
-    journal: Journal
-    time: VirtualTime = field(default_factory=VirtualTime)
-    publisher: ManualPublisher[Any] = field(default_factory=ManualPublisher)
-    failures: list[Exception] = field(default_factory=list)
-    misfits: list[Any] = field(default_factory=list)
-    space: list[NoSpace | None] = field(default_factory=list)
-    seals: list[str] = field(default_factory=list)
-
-    def begin(self, **options: Any) -> Recorder:
-        """Make a recorder and subscribe it."""
-        usual: dict[str, Any] = {
-            "converter": Numbers(),
-            "executor": self.time,
-            "clock": self.time,
-            "on_failure": self.failures.append,
-            "on_sealed": lambda: self.seals.append("sealed"),
-            "on_space": self.space.append,
-        }
-        recorder = Recorder(self.journal, **(usual | options))
-        self.publisher.subscribe(recorder)
-        self.time.settle()
-        return recorder
-
-    def send(self, *elements: Any) -> None:
-        """Send elements in one go, and let the worker do its work."""
-        self.publisher.next(*elements)
-        self.time.settle()
-
-    @property
-    def rows(self) -> list[int]:
-        """All that is in the journal and not committed."""
-        return all_rows(self.place)
-
-
-def new_run(**bounds: int) -> Run:
-    place = fs._MockFileSystem()
-    return Run(place, open_journal(place, **bounds))
+from tests.spark.journals import SCHEMA, Numbers, numbered
+from tests.spark.recordings import Run, new_run
 
 
 @pytest.fixture
@@ -187,15 +142,18 @@ def test_rows_above_the_bound_in_bytes_wait_for_a_commit() -> None:
     run = new_run(max_bytes=8_000)
     recorder = run.begin()
     run.send(0)
-    run.send(*range(1, 500))
-    held = run.journal.end
-    assert 0 < held < 500
-    assert run.journal.bytes_held <= 8_000
-    while run.journal.end < 500:
+    sent = 1
+    while sent < 500:
+        count = run.publisher.outstanding
+        run.send(*range(sent, sent + count))
+        sent += count
+        assert run.journal.bytes_held <= 8_000
+        if not run.publisher.outstanding:
+            assert recorder.waits_for_room
+            recorder.committed(run.journal.end)
+            run.time.settle()
         assert run.failures == []
-        recorder.committed(run.journal.end)
-        run.time.settle()
-    assert recorder.taken == 500
+    assert recorder.taken == sent == run.journal.end
 
 
 def test_the_journal_knows_how_many_elements_it_has_taken(run: Run) -> None:
@@ -220,7 +178,7 @@ def test_a_part_of_a_batch_does_not_count_as_an_element() -> None:
     run.begin(position_of=lambda element: element if isinstance(element, int) else "batch")
     run.send(0, 1, numbered(2, 22))
     assert run.journal.end == 10
-    assert run.journal.last_source_position == {"elements": 2, "position": 1}
+    assert run.journal.last_source_position == {"elements": 2, "position": 1, "rows": 8}
 
 
 def test_an_element_that_does_not_fit_ends_the_stream_behind_those_before_it(run: Run) -> None:

@@ -17,7 +17,7 @@ from penstock.spark.recorder import Recorder
 from penstock.tck import Environment, verify_subscriber
 from tests.interleavings.holding import Scenario, assert_holds
 from tests.interleavings.parties import ThreadForEachTask, Upstream
-from tests.spark.journals import Numbers, all_rows, open_journal
+from tests.spark.journals import Numbers, all_rows, numbered, open_journal
 
 POISON = "no number"
 
@@ -128,6 +128,38 @@ def elements_against_a_stop(env: Environment) -> None:
     assert watched.failures == []
 
 
+def elements_against_a_drain(env: Environment) -> None:
+    watched = Watched(env, max_rows=3)
+    env.par(lambda: watched.send(3), watched.recorder.drain)
+    env.settle()
+    assert watched.upstream.cancels == 1
+    assert watched.recorder.is_over
+    watched.recorder.stop()
+    env.settle()
+    assert watched.rows == [0, 1, 2]  # also those that came behind the cancel
+    assert watched.recorder.unrecorded == 0
+
+
+def a_drain_against_a_commit(env: Environment) -> None:
+    watched = Watched(env, max_rows=2)
+    watched.send(1)
+    watched.recorder.on_next(numbered(1, 4))
+    env.settle()
+    env.par(watched.recorder.drain, lambda: watched.recorder.committed(2))
+    env.settle()
+    assert watched.rows == [2, 3]
+    assert watched.recorder.is_over
+
+
+def a_late_element_against_a_stop(env: Environment) -> None:
+    watched = Watched(env, max_rows=3)
+    watched.recorder.drain()
+    env.settle()
+    env.par(lambda: watched.send(1), watched.recorder.stop)
+    env.settle()
+    assert len(watched.rows) + watched.recorder.unrecorded == 1
+
+
 def an_error_against_a_stop(env: Environment) -> None:
     watched = Watched(env)
 
@@ -163,6 +195,9 @@ SCENARIOS: list[Scenario] = [
     elements_against_a_commit,
     elements_and_the_end_against_a_commit,
     elements_against_a_stop,
+    elements_against_a_drain,
+    a_drain_against_a_commit,
+    a_late_element_against_a_stop,
     an_error_against_a_stop,
     a_misfit_against_a_commit,
 ]

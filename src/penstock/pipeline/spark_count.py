@@ -31,14 +31,16 @@ SPARK: Final = "spark"
 class JournalCount:
     """A journal and what leads there.
 
-    ``givers``  the sources that lead there
-    ``source``  the one whose elements go there as they are, if there is one
+    ``givers``   the sources that lead there
+    ``source``   the one whose elements go there as they are, if there is one
+    ``replays``  whether what came and was not recorded comes again in the next run
     """
 
     name: str
     givers: tuple[str, ...]
     source: SourceGauge | None
     reading: InputReading
+    replays: bool = True
 
     def passages(self, *, is_kept: bool) -> Iterator[Passage]:
         """Into the journal, and out of it."""
@@ -50,8 +52,11 @@ class JournalCount:
     def _into_journal(self) -> Passage:
         reading = self.reading
         giver = " and ".join(self.givers)
-        entered = reading.taken_before + reading.admitted
+        # The second one may have counted an element that came behind the end.
+        entered = max(reading.taken_before + reading.admitted, reading.taken + reading.unrecorded)
         held = max(entered - reading.taken, 0)
+        if not self.replays:
+            held = max(held - reading.unrecorded, 0)
         if self.source is None or self.source.gives_batches:
             # Nobody knows how many rows an element is.
             return Passage(giver, self.name, entered, reading.taken, held)

@@ -162,7 +162,8 @@ class SparkWay:
         for (name, givers), each, reading in zip(
             names, self._through.inputs, run.inputs, strict=False
         ):
-            yield JournalCount(name, givers, self._source_of(each.publisher), reading)
+            source = self._source_of(each.publisher)
+            yield JournalCount(name, givers, source, reading, replays=each.replay != "none")
 
     def _source_of(self, publisher: Publisher[Any]) -> SourceGauge | None:
         """The source whose elements go into a journal as they are."""

@@ -7,7 +7,8 @@ An element goes through these modules in this sequence:
 ``run.py``          one run of it, from subscribe to the end, and the thread that looks after it
 ``conversion.py``   from elements to Arrow batches of a ``schema.py``, with ``encoding.py`` for rows
                     and ``columnar.py`` for batches; ``ddl.py`` reads schemas that are texts
-``recorder.py``     the subscriber that writes them into the journal, ``portion.py`` by portion
+``recorder.py``     the subscriber that writes them into the journal, ``portion.py`` by portion, and
+                    asks for as many as fit, ``sizes.py``; the source runs ``apart.py`` from it
 ``journal/``        what lies between the publisher and Spark, durable and bounded
 ``source.py``       from there into Spark
 ``stages.py``       the user's functions, in Spark's workers; ``partitions.py``: subscribers there

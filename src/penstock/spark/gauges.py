@@ -44,7 +44,7 @@ class InputReading:
 
     ``taken_before``, ``rows_before`` and ``done_before`` are what ``taken``, ``end`` and ``done``
     were when this run began. ``misfits`` counts its elements that did not fit; ``last_misfits`` has
-    the reasons of the last ones.
+    the reasons of the last ones. ``unrecorded`` elements have come, and will never be written.
     """
 
     requested: int
@@ -63,6 +63,7 @@ class InputReading:
     done_before: int
     misfits: int
     last_misfits: tuple[Seen, ...]
+    unrecorded: int = 0
 
     @property
     def waiting(self) -> int:

@@ -31,4 +31,5 @@ def input_reading(
         done_before=done_before,
         misfits=recorder.misfits.count,
         last_misfits=recorder.misfits.last,
+        unrecorded=recorder.unrecorded,
     )

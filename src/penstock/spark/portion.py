@@ -4,23 +4,50 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-__all__ = ["Portion", "rows_of_each"]
+__all__ = ["Converter", "Portion", "rows_of_each"]
 
 COLUMNAR: Final = (pa.RecordBatch, pa.Table)
 
 
+class Misfit(Protocol):
+    """An element that does not fit the schema."""
+
+    @property
+    def position(self) -> int:
+        """Its place among the elements that were to be converted."""
+
+    def error(self) -> Exception:
+        """The same as an error, for a stream that ends with it."""
+
+
+class Converter(Protocol):
+    """Makes rows of elements."""
+
+    def convert(self, elements: Sequence[Any], /) -> tuple[pa.RecordBatch, Sequence[Any]]:
+        """One batch of all elements that fit, in sequence, and the misfits."""
+
+
 class Portion:
-    """Rows that wait to be appended, and the elements that they were made of."""
+    """Rows that wait to be appended, and the elements that they were made of.
+
+    Of the first element, ``begun`` rows are in the journal already. The elements need not be given
+    if nobody asks for one.
+    """
 
     def __init__(
-        self, rows: pa.RecordBatch, row_ends: Sequence[int], elements: list[Any], before: int
+        self,
+        rows: pa.RecordBatch,
+        row_ends: Sequence[int],
+        elements: Sequence[Any],
+        before: int,
+        begun: int = 0,
     ) -> None:
         self.rows = rows
-        self.appended = 0
+        self.appended = min(begun, *row_ends[:1], rows.num_rows)
         self._row_ends = row_ends
         self._elements = elements
         self._before = before
@@ -41,6 +68,11 @@ class Portion:
     def taken(self, rows: int) -> int:
         """How many elements of the stream are done with when so many rows are appended."""
         return self._before + bisect_right(self._row_ends, rows)
+
+    def begun(self, rows: int) -> int:
+        """How many rows of an element that is not done with are appended then."""
+        done = bisect_right(self._row_ends, rows)
+        return rows - (self._row_ends[done - 1] if done else 0)
 
     def element(self, number: int) -> Any:
         """The element with that number in the stream, if it is one of these."""

@@ -5,12 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
-from typing import Any, Final, Protocol
-
-import pyarrow as pa
+from typing import Any, Final
 
 from penstock.api import Subscription
 from penstock.demand import (
@@ -33,38 +31,16 @@ from penstock.runtime import (
 )
 from penstock.spark.gauges import Tally
 from penstock.spark.journal import Journal, JournalFull, NoSpace
-from penstock.spark.portion import Portion, rows_of_each
+from penstock.spark.portion import Converter, Portion, rows_of_each
+from penstock.spark.sizes import Sizes
 
 __all__ = ["Recorder"]
 
 PREFETCH: Final = 1 << 14
-FIRST_REQUEST: Final = 16
-"""Before it is known how many rows an element has."""
-ROWS_AHEAD: Final = 1 << 18
-"""On their way, if the elements are batches."""
-ROWS_AT_ONCE: Final = 1 << 16
 RETRY_SECONDS: Final = 0.5
 """After which a full disk is tried again."""
 
 logger = logging.getLogger("penstock")
-
-
-class Misfit(Protocol):
-    """An element that does not fit the schema."""
-
-    @property
-    def position(self) -> int:
-        """Its place among the elements that were to be converted."""
-
-    def error(self) -> Exception:
-        """The same as an error, for a stream that ends with it."""
-
-
-class Converter(Protocol):
-    """Makes rows of elements."""
-
-    def convert(self, elements: Sequence[Any], /) -> tuple[pa.RecordBatch, Sequence[Any]]:
-        """One batch of all elements that fit, in sequence, and the misfits."""
 
 
 class Recorder(Drain):
@@ -72,12 +48,14 @@ class Recorder(Drain):
 
     Whatever has come while one batch was written makes the next one, so a single element does not
     wait for others. The rows in the journal that are not committed and the elements on their way
-    are together never more than the journal's bound, if an element is a row.
+    are together never more than the journal's bound: in rows if an element is a row, and in bytes
+    if those that come are not larger than the average so far.
 
     With each batch the journal gets ``{"elements": count, "position": position}``: how many
     elements were taken since the journal was made, and what ``position_of`` says of the last one.
-    ``taken_before`` and ``rows_before`` are the elements and the rows that earlier ones have taken;
-    ``misfits`` is the tally of those that it has put aside itself.
+    If the next element is an Arrow batch that did not fit in one go, ``"rows"`` says how much of it
+    is there already. ``taken_before`` and ``rows_before`` are the elements and the rows that
+    earlier ones have taken; ``misfits`` is the tally of those that it has put aside itself.
 
     on_failure   is told at once how the stream failed: upstream's error, an element that does not
                  fit, a journal that cannot be written. What has come before is still written
@@ -86,6 +64,8 @@ class Recorder(Drain):
     on_sealed    is told that upstream has completed, and that all of it is in the journal
     on_space     is told when the disk is full, and with ``None`` when it no longer is. Meanwhile
                  nothing is asked for, and nothing that has come is lost
+    replays      whether upstream gives an element again of which the journal has only a part: then
+                 that part is left out
     """
 
     def __init__(
@@ -99,6 +79,7 @@ class Recorder(Drain):
         on_sealed: Callable[[], object] | None = None,
         on_space: Callable[[NoSpace | None], object] | None = None,
         position_of: Callable[[Any], object] | None = None,
+        replays: bool = False,
         prefetch: int = PREFETCH,
         executor: Executor | None = None,
         clock: Clock | None = None,
@@ -116,7 +97,7 @@ class Recorder(Drain):
         self._position_of = position_of
         self._clock = clock or SystemClock()
         self._inlet = Inlet(prefetch, new_lock)
-        self._inbox: deque[Any] = deque()  # bounded by what the inlet admits
+        self._inbox: deque[Any] = deque()  # bounded by what was asked for
         self._portion: Portion | None = None
         self._taken = 0
         last = journal.last_source_position or {"elements": 0, "position": None}
@@ -124,7 +105,10 @@ class Recorder(Drain):
         self.rows_before = journal.end
         self.misfits = Tally()
         self._position: object = last["position"]
-        self._rows_per_element = 0
+        self._rows_begun = int(last.get("rows", 0)) if replays else 0
+        self._sizes = Sizes()
+        self._late = 0
+        self._refused = 0
         self._committed = journal.start
         self._waits_for_room = False
         self._full: NoSpace | None = None
@@ -132,6 +116,8 @@ class Recorder(Drain):
         self._failure: Exception | None = None
         self._told: Exception | None = None
         self._stopped = False
+        self._draining = False
+        self._holds_nothing = False
         self._finished = False
         self._over = threading.Event()
         self._worker: int | None = None
@@ -149,12 +135,17 @@ class Recorder(Drain):
     @property
     def admitted(self) -> int:
         """How many of them have come."""
-        return self._inlet.admitted
+        return self._inlet.admitted + self._late
+
+    @property
+    def unrecorded(self) -> int:
+        """How many elements have come and will never be in the journal."""
+        return (self.admitted - self._taken if self._finished else 0) + self._refused
 
     @property
     def is_over(self) -> bool:
-        """Whether it has written all that it will ever write."""
-        return self._over.is_set()
+        """Whether it has written all that has come, and wants no more."""
+        return self._over.is_set() or (self._holds_nothing and not self._inbox)
 
     @property
     def waits_for_room(self) -> bool:
@@ -167,13 +158,21 @@ class Recorder(Drain):
             self._committed = max(self._committed, position)
         self.wake()
 
+    def drain(self) -> None:
+        """Cancel the stream, and write all that has come, as soon as there is room for it.
+
+        Returns at once. An element that was on its way is still taken, as long as nobody stops it.
+        """
+        self._draining = True
+        self.wake()
+
     def cancel(self) -> None:
-        """Cancel the stream, and write what has come. Returns at once."""
+        """Cancel the stream, write what fits of what has come, and give up. Returns at once."""
         self._stopped = True
         self.wake()
 
     def stop(self) -> None:
-        """Cancel the stream, write what has come, and wait until that is done."""
+        """Cancel the stream, write what fits of what has come, and wait until that is done."""
         self.cancel()
         if self._pool is not None and self._worker != threading.get_ident():
             self._over.wait()
@@ -189,7 +188,7 @@ class Recorder(Drain):
     def on_next(self, element: Any) -> None:
         """Leave the element for the worker."""
         require_element(element)
-        if self._inlet.admit():
+        if self._inlet.admit() or self._takes_late():
             self._inbox.append(element)
         if self._progress != AGAIN:  # it will look again anyway
             self.wake()
@@ -207,6 +206,17 @@ class Recorder(Drain):
         self._inlet.end(COMPLETED)
         self.wake()
 
+    def _takes_late(self) -> bool:
+        """Whether an element counts that came behind our cancel: a drain takes it nevertheless."""
+        was_asked_for = self.admitted + self._refused < self._inlet.asked
+        if self._inlet.ending is not None or not was_asked_for:
+            return False
+        if self._finished or not self._draining:
+            self._refused += 1
+            return False
+        self._late += 1  # should it be too late nevertheless, it counts as unrecorded
+        return True
+
     # On the worker.
 
     def _work(self) -> None:
@@ -214,7 +224,8 @@ class Recorder(Drain):
             return
         self._worker = threading.get_ident()
         stopped = self._stopped  # looked at once: what has come before it is still written
-        if stopped:
+        draining = self._draining
+        if stopped or draining:
             self._inlet.cancel()
         ending = self._inlet.ending  # asked first: then the inbox holds all elements before it
         try:
@@ -226,6 +237,7 @@ class Recorder(Drain):
         except Exception as error:
             self._portion = None
             self._fail(error)
+        self._holds_nothing = draining and (self._portion is None or self._portion.is_done)
         if stopped:
             self._finish()
         elif self._inlet.ending is not ending:
@@ -244,30 +256,27 @@ class Recorder(Drain):
 
     def _ask(self) -> None:
         """Ask for what fits into the journal, beside what is on its way already."""
-        if self._waits_for_room or self._failure is not None or self._stopped:
+        if self._waits_for_room or self._failure is not None or self._stopped or self._draining:
             return
-        room, most = self._journal.room, FIRST_REQUEST
-        if size := self._rows_per_element:
-            room, most = max(room // size, min(room, 1)), max(ROWS_AHEAD // size, 2)
-        self._inlet.refill(
-            wanted=self._taken + min(room, most, self._inlet.capacity), taken=self._taken
-        )
+        most = min(self._sizes.fitting(self._journal), self._inlet.capacity)
+        # Nothing will come that could find the journal full: somebody has to know that it is.
+        self._waits_for_room = not most and self._inlet.asked == self._taken
+        self._inlet.refill(wanted=self._taken + most, taken=self._taken)
 
     def _has_rows(self) -> bool:
         """Whether there is a row to append; elements that make none are done with."""
         while self._portion is None or self._portion.is_done:
-            most = max(ROWS_AT_ONCE // max(self._rows_per_element, 1), 1)
-            ready = min(len(self._inbox), most)
+            ready = min(len(self._inbox), self._sizes.at_once(self._journal))
             if not ready or self._failure is not None:
                 return False
             self._portion = self._convert([self._inbox.popleft() for _ in range(ready)])
-            self._taken = self._portion.taken(0)
+            self._taken = self._portion.taken(self._portion.appended)
         return True
 
     def _convert(self, elements: list[Any]) -> Portion:
         rows, misfits = self._converter.convert(elements)
         sizes = rows_of_each(elements)
-        self._rows_per_element = max(self._rows_per_element, *sizes, 1)
+        self._sizes.note(sizes, rows.nbytes, len(elements) - len(misfits))
         for misfit in misfits:
             sizes[misfit.position] = 0
         row_ends = list(accumulate(sizes))
@@ -280,17 +289,24 @@ class Recorder(Drain):
             for misfit in misfits:
                 self.misfits.add(str(misfit.error()))
                 self._on_misfit(misfit)
-        return Portion(rows, row_ends, elements, self._taken)
+        begun, self._rows_begun = self._rows_begun, 0
+        kept = elements if self._position_of is not None else []
+        return Portion(rows, row_ends, kept, self._taken, begun)
 
     def _append(self) -> None:
         assert self._portion is not None
         portion, journal = self._portion, self._journal
+        if not journal.room:
+            self._waits_for_room = True
+            return
         rows = portion.next(journal.room, journal.segment_bytes)
         appended = portion.appended + rows.num_rows
         taken = portion.taken(appended)
         if taken > self._taken and self._position_of is not None:
             self._position = self._position_of(portion.element(taken - 1))
         progress = {"elements": self.taken_before + taken, "position": self._position}
+        if begun := portion.begun(appended):
+            progress["rows"] = begun
         try:
             journal.append(rows, progress)
         except JournalFull:
@@ -364,7 +380,7 @@ class Recorder(Drain):
         self._finished = True
         if self._timer is not None:
             self._timer.cancel()
-        lost = self._inlet.admitted - self._taken
+        lost = self.unrecorded
         if lost and self._failure is None:
             problem = self._full or JournalFull("the journal is at its bound")
             report_undelivered(problem, f"{lost} elements had come and are not in the journal")

@@ -19,12 +19,11 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from penstock.api import Publisher
 from penstock.demand import COMPLETED
-from penstock.flow import Flow
 from penstock.flow.elements import Elements, Host
 from penstock.flow.event_loop import remember_running_loop
-from penstock.runtime import ThreadPool, report_undelivered
+from penstock.runtime import report_undelivered
+from penstock.spark.apart import apart
 from penstock.spark.checkpoint import Checkpoint, Progress
 from penstock.spark.conversion import Converter
 from penstock.spark.emitter import Batch, Emitter
@@ -120,7 +119,7 @@ class Run:
         """
         self._draining = True
         for recorder in tuple(self._recorders):
-            recorder.cancel()
+            recorder.drain()
         self._woken.set()
 
     def reading(self) -> RunReading:
@@ -246,6 +245,7 @@ class Run:
             on_misfit=each.on_misfit,
             on_appended=ages.note,
             position_of=each.position_of,
+            replays=each.replay != "none",
         )
         self._recorders.append(recorder)
         last = journal.last_source_position or {"elements": 0, "position": None}
@@ -254,7 +254,7 @@ class Run:
         if not journal.sealed:
             source.subscribe(recorder)
         if self._draining:
-            recorder.cancel()
+            recorder.drain()
 
     def _fail(self, error: Exception) -> None:
         """Upstream's error goes out at once, not behind the rows that are on their way."""
@@ -355,10 +355,12 @@ class Run:
     @property
     def _has_all(self) -> bool:
         """Whether Spark is done with the last row of every input that will be taken."""
-        return self._is_through and all(
+        # Asked first: until it is over, a recorder may append rows.
+        is_over = all(
             journal.sealed or recorder.is_over
             for journal, recorder in zip(self._journals, self._recorders, strict=True)
         )
+        return is_over and self._is_through
 
     def _pause(self, lost: WorkerLost) -> None:
         """Wait before the query is started again, or give up."""
@@ -371,15 +373,3 @@ class Run:
         self._woken.clear()  # what was to be looked at belonged to the query that is over
         if not self._stopped:
             self._woken.wait(pause)
-
-
-def apart(source: Publisher[Any], leaving: ExitStack) -> Publisher[Any]:
-    """``source`` on a thread of its own, if it makes its elements on whatever thread asks for them.
-
-    Else the thread of the journal would make them, and write none before it had all it asked for.
-    """
-    if not isinstance(source, Flow) or source.plan.waits or source.plan.origin.executor is not None:
-        return source
-    pool = ThreadPool(name="penstock-input")
-    leaving.callback(pool.close, wait=False)
-    return source.subscribe_on(pool)

@@ -138,7 +138,8 @@ class Journal:
     @property
     def bytes_left(self) -> int:
         """How many bytes can be appended before rows have to be committed."""
-        return max(0, self._max_bytes - self.bytes_held)
+        needed = self.bytes_held - sum(segment.size for segment in self._behind())
+        return max(0, self._max_bytes - needed)
 
     def append(self, batch: pa.RecordBatch, source_position: object = None) -> int:
         """Append rows, and with them what the source needs to go on behind them, as JSON.
@@ -220,7 +221,8 @@ class Journal:
         size = sum(memoryview(part).nbytes for part in record)
         with _explaining(self._store):
             self._trim()
-            if size > self.bytes_left and self.start < self.end:
+            # The seal is always taken: it has no row that could be committed to make room for it.
+            if size > self.bytes_left and self.start < self.end and not bounds.sealed:
                 raise JournalFull(f"{size} bytes do not fit: there is room for {self.bytes_left}")
             self._store.check_claim()
             file = self._provide_file(size)
