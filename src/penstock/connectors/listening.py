@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
-__all__ = ["SourceListener", "announced", "listening"]
+__all__ = ["SourceListener", "announced", "current_listener", "listening"]
 
 
 class SourceListener(Protocol):
@@ -21,6 +21,9 @@ class SourceListener(Protocol):
 
     def has_trouble(self, words: str) -> object:
         """Something keeps it from its work; an empty text says that all is well again."""
+
+    def has_lost(self, elements: int | None, words: str) -> object:
+        """Elements can never be read any more: so many, or ``None`` if nobody knows how many."""
 
 
 _listener: ContextVar[SourceListener | None] = ContextVar("listener of sources", default=None)
@@ -36,9 +39,14 @@ def listening(listener: SourceListener) -> Iterator[None]:
         _listener.reset(token)
 
 
+def current_listener() -> SourceListener | None:
+    """Whom a source that is assembled now has to tell."""
+    return _listener.get()
+
+
 def announced(url: str) -> SourceListener | None:
     """Say where a source connects to; whom it has to tell what keeps it from that."""
-    listener = _listener.get()
+    listener = current_listener()
     if listener is not None:
         listener.connects_to(url)
     return listener

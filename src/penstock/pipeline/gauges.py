@@ -40,13 +40,17 @@ def as_text(thing: Any) -> str:
 
 
 class SourceGauge:
-    """Counts what comes out of a source."""
+    """Counts what comes out of a source.
+
+    ``lost``  elements that never will, as far as the source says; ``None`` if it does not know
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.recent = Recent()
         self.errors = Recent()
         self.trouble = ""
+        self.lost: int | None = 0
         self.urls: list[str] = []
 
     def connects_to(self, url: str) -> None:
@@ -58,6 +62,11 @@ class SourceGauge:
         self.trouble = words
         if words:
             self.errors.add(words)
+
+    def has_lost(self, elements: int | None, words: str) -> None:
+        """The source can no longer read some elements; ``None`` if nobody knows how many."""
+        self.lost = None if self.lost is None or elements is None else self.lost + elements
+        self.errors.add(words)
 
     def has_failed(self, error: Exception) -> None:
         """The source has ended with an error."""

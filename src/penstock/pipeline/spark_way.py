@@ -21,6 +21,7 @@ from penstock.pipeline.way import (
     duplicated_at,
     edge_to,
     stage_of,
+    with_lost_at,
 )
 from penstock.spark.checkpoint import Checkpoint, CheckpointError
 from penstock.spark.deployment import Deployment, deployed, from_spark_in
@@ -179,6 +180,7 @@ class SparkWay:
     ) -> Ledger:
         passages = tuple(self._count.passages(run, journals, sinks, phase))
         lost = self._conservation.lost(passages, settled=phase != "running")
+        lost = with_lost_at(self._sources.values(), lost)
         if lost is not None:
             lost += self._lost_before
             self._note_lost(lost)

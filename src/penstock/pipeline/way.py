@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -103,7 +103,10 @@ class PlainWay:
             ledger=Ledger(
                 taken=sum(source.passed for source in self._sources.values()),
                 delivered=sum(sink.taken for sink in sinks),
-                lost=self._conservation.lost(passages, settled=phase != "running"),
+                lost=with_lost_at(
+                    self._sources.values(),
+                    self._conservation.lost(passages, settled=phase != "running"),
+                ),
                 duplicated=duplicated_at(sinks),
                 cannot_tell=cannot_tell(sinks),
                 passages=passages,
@@ -123,6 +126,13 @@ def passage_to(sink: SinkGauge, giver: str, entered: int, *, is_over: bool) -> P
     """The way to a sink; until it is over, what is not there yet may still come."""
     taken = sink.taken
     return Passage(giver, sink.name, entered, taken, 0 if is_over else max(entered - taken, 0))
+
+
+def with_lost_at(sources: Iterable[SourceGauge], lost: int | None) -> int | None:
+    """What is lost on the way and at the sources; ``None`` if one of them cannot tell."""
+    for source in sources:
+        lost = None if lost is None or source.lost is None else lost + source.lost
+    return lost
 
 
 def duplicated_at(sinks: Sequence[SinkGauge]) -> int | None:

@@ -1,0 +1,214 @@
+"""A log that grows, through all the files that it becomes when it is rotated."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+
+from penstock.connectors.listening import SourceListener
+from penstock.connectors.rotation import Rotated, inode_of, rotated_files
+from penstock.connectors.tailed_file import Position, Rewritten, TailedFile, first_bytes
+
+__all__ = ["Following"]
+
+logger = logging.getLogger(__name__)
+
+
+class Following:
+    """The lines of a log behind a position, from one file to the next.
+
+    A file is left when another one has taken its place and has something in it: until then, whoever
+    writes may still write to the old one.
+
+    ``position``  where the last line ends
+    ``place``     where it begins, in words
+    """
+
+    def __init__(
+        self, name: str, log: Path, start: int | Position, listener: SourceListener | None
+    ) -> None:
+        self.position = Position(0, 0, 0, 0)
+        self.place = ""
+        self._name = name
+        self._log = log
+        self._start = start
+        self._listener = listener
+        self._file: TailedFile | None = None
+        # The rotated files that are not to be read, by what does not change when they are renamed.
+        self._known: dict[int, bytes | None] | None = None
+        self._awaited = False
+
+    def next_line(self) -> bytes | None:
+        """A complete line, or none yet."""
+        while True:
+            file = self._file or self._first_file()
+            if file is None:
+                return None
+            first = file.byte
+            try:
+                line = file.next_line()
+                if line is None:
+                    following = self._successor(file)
+                    if following is None:
+                        return None
+                    # More may have come before the other file was there; its end is a line, too.
+                    line = file.next_line() or file.rest()
+                    if not line and not self._goes_on(file, following):
+                        return None
+            except Rewritten:
+                self._go_on_with_copy(file)
+                continue
+            if line:
+                self.place = f"{file.path}, line at byte {first}"
+                self.position = file.position
+                return line
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    # The first file.
+
+    def _first_file(self) -> TailedFile | None:
+        """The one that the start is in; none as long as there is nothing."""
+        rotated = rotated_files(self._log)
+        if isinstance(self._start, Position):
+            self._file = self._file_of(self._start, rotated)
+            if self._file is None and not self._log.exists():
+                self._say_that_it_waits()
+                return None
+            if self._file is None and rotated_files(self._log) != rotated:
+                return None  # it is rotated just now: the next look will find it
+            since = self._start.changed
+            self._know(each for each in rotated if each.changed < since)
+            if self._file is not None:
+                return self._file
+            self._lose(
+                f"the file {self._log} that was read up to byte {self._start.byte:,} is gone or"
+                " changed: what followed there is lost, and what is there now is read as another"
+            )
+            self._start = 0
+        if self._known is None:
+            self._know(rotated)
+        return self._opened_at(self._start, self._unread())
+
+    def _file_of(self, position: Position, rotated: list[Rotated]) -> TailedFile | None:
+        """The file that a position is of: one with its number if possible, else a copy."""
+        candidates = [(inode_of(self._log), self._log)]
+        candidates += [(each.inode, each.path) for each in rotated]
+        for _, path in sorted(candidates, key=lambda each: each[0] != position.inode):
+            file = self._opened(path, position.byte)
+            if file is not None:
+                if file.has(position):
+                    return file
+                file.close()
+        return None
+
+    def _opened_at(self, start: int, unread: list[Rotated]) -> TailedFile | None:
+        path = unread[0].path if unread else self._log
+        self._file = file = self._opened(path, start)
+        if file is None:
+            self._say_that_it_waits()
+            return None
+        if file.size < start:
+            self._lose(
+                f"{path} is shorter than {start} bytes, so it is not the file that was read; it is"
+                " read from its beginning"
+            )
+            file.close()
+            self._file = self._opened(path, 0)
+        self._start = 0
+        return self._file
+
+    def _say_that_it_waits(self) -> None:
+        if not self._awaited:
+            logger.info("%s: %s is not there yet", self._name, self._log)
+        self._awaited = True
+
+    # From file to file.
+
+    def _successor(self, file: TailedFile) -> Path | None:
+        """The file behind this one, once there is something in it."""
+        try:
+            there = self._log.stat()
+        except FileNotFoundError:
+            return None  # moved away; more may come to it until the next one is there
+        if (there.st_ino, there.st_dev) == (file.inode, file.device):
+            return None
+        between = [each for each in self._unread() if each.inode != file.inode]
+        if between:
+            return between[0].path
+        return self._log if there.st_size else None
+
+    def _goes_on(self, file: TailedFile, path: Path) -> bool:
+        """Leave a file that is read to its end for the next one; no if that was renamed now."""
+        following = self._opened(path, 0)
+        if following is None:
+            return False
+        logger.warning(
+            "%s: another file has taken the place of %s; %s is read next",
+            self._name,
+            file.path,
+            path,
+        )
+        assert self._known is not None
+        self._known[file.inode] = file.beginning
+        file.close()
+        self._file = following
+        return True
+
+    def _go_on_with_copy(self, file: TailedFile) -> None:
+        """The file was cut: whoever did it may have made a copy first, and that has the rest."""
+        self.close()
+        for each in self._unread():
+            copy = self._opened(each.path, file.byte)
+            if copy is not None and copy.has(file.position):
+                logger.warning("%s: %s was cut; %s is its copy", self._name, file.path, each.path)
+                self._file = copy
+                return
+            if copy is not None:
+                copy.close()
+        self._lose(
+            f"{file.path} got shorter, and no copy is beside it: what stood behind byte"
+            f" {file.byte:,} and was not read yet is lost; it is read from its beginning"
+        )
+
+    def _opened(self, path: Path, byte: int) -> TailedFile | None:
+        """The file at ``path``; none if it is not there, or a rotated one that cannot be read."""
+        try:
+            return TailedFile(path, byte)
+        except FileNotFoundError:
+            return None
+        except PermissionError as error:
+            if path == self._log:
+                raise
+            inode = inode_of(path)
+            if self._known is not None and inode is not None:
+                self._known[inode] = None
+                self._lose(f"{path} cannot be read, so its lines are lost: {error.strerror}")
+            return None
+
+    # Which files are done with.
+
+    def _know(self, rotated: Iterable[Rotated]) -> None:
+        self._known = {each.inode: first_bytes(each.path) for each in rotated}
+
+    def _unread(self) -> list[Rotated]:
+        """The rotated files that are to be read, the oldest first."""
+        return [each for each in rotated_files(self._log) if not self._is_known(each)]
+
+    def _is_known(self, rotated: Rotated) -> bool:
+        """Whether it is one of those, and not a new file that got the number of an old one."""
+        assert self._known is not None
+        if rotated.inode not in self._known:
+            return False
+        known, found = self._known[rotated.inode], first_bytes(rotated.path)
+        return known is None or found is None or found.startswith(known)
+
+    def _lose(self, words: str) -> None:
+        logger.error("%s: %s", self._name, words)
+        if self._listener is not None:
+            self._listener.has_lost(None, words)

@@ -1,0 +1,128 @@
+"""A file that grows, opened at a byte: its lines, and how to tell it from every other file."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import deque
+from pathlib import Path
+from typing import Final, NamedTuple
+
+__all__ = ["Position", "Rewritten", "TailedFile", "first_bytes"]
+
+CHUNK: Final = 1 << 17
+HEAD: Final = 1024
+WINDOW: Final = 64
+
+
+class Position(NamedTuple):
+    """Where a line ends, and in which file.
+
+    ``byte``     how many bytes of the file come before what follows the line
+    ``inode``    the number of the file in its file system
+    ``mark``     a checksum of the first bytes of the file, and of the last ones before ``byte``
+    ``changed``  when the file was last changed, in nanoseconds, as far as that was known then
+    """
+
+    byte: int
+    inode: int
+    mark: int
+    changed: int
+
+
+class Rewritten(Exception):
+    """The file no longer has the bytes that were read of it: somebody has cut it."""
+
+
+class TailedFile:
+    """An open file, and the next line of it that nobody has read.
+
+    ``byte``  where that line begins
+    """
+
+    def __init__(self, path: Path, byte: int = 0) -> None:
+        self.path = path
+        self.byte = byte
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        status = os.fstat(self._descriptor)
+        self.size = status.st_size
+        self.inode = status.st_ino
+        self.device = status.st_dev
+        self._changed = status.st_mtime_ns
+        self._head = self._bytes(0, min(byte, HEAD))
+        self._window = self._bytes(max(byte - WINDOW, 0), min(byte, WINDOW))
+        self._head_checksum = zlib.crc32(self._head)
+        self._read = byte
+        self._lines: deque[bytes] = deque()
+        self._begun: list[bytes] = []
+
+    @property
+    def position(self) -> Position:
+        """Where it stands, for another run."""
+        mark = zlib.crc32(self._window, self._head_checksum)
+        return Position(self.byte, self.inode, mark, self._changed)
+
+    def has(self, position: Position) -> bool:
+        """Whether it was opened at a position of its own, and not at one of another file."""
+        return self.byte == position.byte <= self.size and self.position.mark == position.mark
+
+    @property
+    def beginning(self) -> bytes:
+        """What ``first_bytes`` gives for it, as far as it was read."""
+        return self._head[:WINDOW]
+
+    def next_line(self) -> bytes | None:
+        """A complete line, or none yet. Raises ``Rewritten``."""
+        while not self._lines:
+            if not self._fill():
+                return None
+        return self._taken(self._lines.popleft())
+
+    def rest(self) -> bytes:
+        """What follows the last complete line, now that no more will come."""
+        line = b"".join(self._begun)
+        self._begun.clear()
+        return self._taken(line)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        os.close(self._descriptor)
+
+    def _fill(self) -> bool:
+        """Read more, if there is more."""
+        chunk = os.pread(self._descriptor, CHUNK, self._read)
+        # Behind the read: what the file has now, it had then.
+        status = os.fstat(self._descriptor)
+        is_cut = status.st_size < self._read + len(chunk)
+        if is_cut or self._bytes(0, len(self._head)) != self._head:
+            raise Rewritten(f"{self.path} no longer has the {self._read:,} bytes that were read")
+        self.size, self._changed = status.st_size, status.st_mtime_ns
+        self._read += len(chunk)
+        *lines, begun = chunk.split(b"\n")
+        if lines:
+            first = b"".join([*self._begun, lines[0]])
+            self._begun.clear()
+            self._lines.extend(line + b"\n" for line in (first, *lines[1:]))
+        if begun:
+            self._begun.append(begun)
+        return bool(chunk)
+
+    def _taken(self, line: bytes) -> bytes:
+        self.byte += len(line)
+        self._window = (self._window + line)[-WINDOW:]
+        if len(self._head) < HEAD:
+            self._head += line[: HEAD - len(self._head)]
+            self._head_checksum = zlib.crc32(self._head)
+        return line
+
+    def _bytes(self, start: int, count: int) -> bytes:
+        return os.pread(self._descriptor, count, start)
+
+
+def first_bytes(path: Path) -> bytes | None:
+    """A few bytes at the beginning of a file; ``None`` if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(WINDOW)
+    except OSError:
+        return None
