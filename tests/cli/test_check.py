@@ -170,6 +170,16 @@ def test_a_server_of_spark_connect_that_is_not_there_is_one_line() -> None:
     assert "start it, or correct the address" in line
 
 
+def test_the_token_of_a_server_of_spark_connect_is_not_shown() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        address = f"sc://127.0.0.1:{nobody.getsockname()[1]}"
+    checked = check(
+        f"{PIPELINES}:spark_rows", "--remote", f"{address}/;token=SECRET;user_id=SECRET", "--debug"
+    )
+    assert f"the Spark Connect server {address}/;token=...;user_id=... cannot" in checked.stdout
+    assert "SECRET" not in checked.output
+
+
 @pytest.mark.timeout(60)
 def test_somebody_who_does_not_answer_as_spark_connect_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -40,6 +40,21 @@ def shown(terminal: bool) -> str:
     return stream.getvalue()
 
 
+def test_what_others_say_commands_no_terminal() -> None:
+    stream = StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    hostile = Stage("departures", "source", 1, trouble="\x1b]52;c;ZXZpbA==\x07\x9b2J")
+    reading = Reading(state="running", stages=(hostile,), edges=())
+    progress = Progress(stream)
+    progress.end(Observer("blizzard\x1b[2J", lambda: reading, clock=VirtualTime()).view)
+    progress.show(Observer("blizzard", lambda: reading, clock=VirtualTime()).view)
+    progress.failed(ValueError("said \x1b]52;c;ZXZpbA==\x07"), debug=False)
+    progress.failed(ValueError("said \x1b]52;c;ZXZpbA==\x07"), debug=True)
+    assert "\x1b]52" not in stream.getvalue()
+    assert not {"\x07", "\x9b"} & {*stream.getvalue()}
+    assert stream.getvalue().count(r"\x1b]52;c;ZXZpbA==\x07") >= 3
+
+
 def test_the_summary_has_the_ledger() -> None:
     assert summary(view()) == (
         "blizzard running after 0.0 s: taken 1,204, delivered 1,200, replayed 56, lost 0, "

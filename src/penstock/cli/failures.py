@@ -11,6 +11,7 @@ import click
 
 from penstock.observe.dashboard import DashboardUnavailable
 from penstock.pipeline import AssemblyError, SettingsError
+from penstock.runtime import printable
 
 __all__ = ["BadInput", "explained", "in_words", "show_traceback"]
 
@@ -42,13 +43,13 @@ def show_traceback(error: BaseException | None, debug: bool) -> None:
     if debug and error is not None:
         import traceback
 
-        traceback.print_exception(error, file=sys.stderr)
+        sys.stderr.write(printable("".join(traceback.format_exception(error)), lines=True))
 
 
 def in_words(error: BaseException) -> str:
-    """An error and its notes, in one paragraph."""
+    """An error and its notes, in one paragraph; what is foreign in it commands no terminal."""
     text = str(error) if isinstance(error, SENTENCES) else named(error)
-    return "\n  ".join([text, *getattr(error, "__notes__", ())])
+    return printable("\n  ".join([text, *getattr(error, "__notes__", ())]), lines=True)
 
 
 def named(error: BaseException) -> str:

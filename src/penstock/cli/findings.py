@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 
 import click
 
+from penstock.runtime import printable
+
 __all__ = ["Finding", "State", "as_data", "has_problem", "lines"]
 
 State = Literal["ok", "warning", "problem"]
@@ -43,6 +45,7 @@ def line(finding: Finding, state_width: int, subject_width: int) -> str:
     state = click.style(f"{finding.state:<{state_width}}", fg=COLOURS[finding.state])
     margin = " " * (state_width + subject_width + 4)
     text = "\n".join([finding.text, *([f"-> {finding.remedy}"] if finding.remedy else [])])
+    text = printable(text, lines=True)
     return f"{state}  {finding.subject:<{subject_width}}  " + text.replace("\n", f"\n{margin}")
 
 

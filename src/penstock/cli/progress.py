@@ -14,6 +14,7 @@ from penstock.api import UNBOUNDED
 from penstock.cli.failures import in_words
 from penstock.cli.figures import NOT_KNOWN, count, duration, known, rate, seconds, short
 from penstock.observe import EdgeView, View
+from penstock.runtime import printable
 
 __all__ = ["Progress"]
 
@@ -31,7 +32,7 @@ class Progress:
 
     def say(self, text: str) -> None:
         """A line that stays."""
-        self._console.print(text, soft_wrap=True)
+        self._console.print(printable(text, lines=True), soft_wrap=True)
 
     def show(self, view: View) -> None:
         """The pipeline as it is now."""
@@ -72,20 +73,25 @@ def picture(view: View) -> Any:
         stage, edge = each.stage, edges.get(each.stage.name)
         style = "bold red" if each.slowest and stage.kind != "source" else "bold"
         table.add_row(
-            Text(stage.name, style=style),
+            shown(stage.name, style),
             count(stage.passed),
             rate(each.rate),
             asked(edge),
             "" if edge is None else in_flight(edge),
-            Text(stage.trouble or stage.detail, style="red" if stage.trouble else "dim"),
+            shown(stage.trouble or stage.detail, "red" if stage.trouble else "dim"),
         )
     return Group(
-        Text(headline(view), style="bold"),
+        shown(headline(view), "bold"),
         table,
         Text(movement(view)),
-        Text(view.sentence, style="italic"),
-        Text(books(view), style="dim"),
+        shown(view.sentence, "italic"),
+        shown(books(view), "dim"),
     )
+
+
+def shown(text: str, style: str) -> Text:
+    """Words that may be of others, and command no terminal."""
+    return Text(printable(text), style=style)
 
 
 def headline(view: View) -> str:

@@ -10,7 +10,7 @@ from reprlib import Repr
 from typing import Final, NamedTuple
 
 from penstock.api import UNBOUNDED
-from penstock.runtime import NewLock, require_count
+from penstock.runtime import NewLock, printable, require_count
 
 __all__ = ["Timeline", "shorten"]
 
@@ -100,12 +100,15 @@ class Entry(NamedTuple):
 
 
 def shorten(value: object) -> str:
-    """The ``repr`` of ``value`` in one line of bounded length. Never raises an ``Exception``."""
+    """The ``repr`` of ``value`` in one line of bounded length, without what commands a terminal.
+
+    Never raises an ``Exception``.
+    """
     try:
         text = SHORT.repr(value)
     except Exception as error:
         return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
-    line = " ".join(text.splitlines())
+    line = printable(" ".join(text.splitlines()))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 

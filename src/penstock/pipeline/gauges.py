@@ -8,6 +8,7 @@ from typing import Any, Final
 from penstock.api import UNBOUNDED, Subscriber, Subscription
 from penstock.demand import illegal_request, shorten
 from penstock.observe.reading import Signal
+from penstock.runtime import printable
 from penstock.spark.gauges import Seen, Tally, rows_in
 
 __all__ = ["Recent", "SinkGauge", "SourceGauge", "in_words", "signals"]
@@ -30,12 +31,12 @@ def signals(last: Iterable[Seen]) -> tuple[Signal, ...]:
 
 def in_words(error: Exception) -> str:
     """An error as one line of a list."""
-    return f"{type(error).__name__}: {error}"
+    return printable(f"{type(error).__name__}: {error}")
 
 
 def as_text(thing: Any) -> str:
     """The beginning of a foreign value."""
-    text = thing if isinstance(thing, str) else shorten(thing)
+    text = printable(thing[: MOST_TEXT + 1]) if isinstance(thing, str) else shorten(thing)
     return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
 
 

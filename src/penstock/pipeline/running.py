@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.observe.reading import Reading, Stage, State
@@ -28,7 +28,7 @@ class Place:
 
     checkpoint: str | None = None
     master: str | None = None
-    remote: str | None = None
+    remote: str | None = field(default=None, repr=False)  # it may hold a token
     spark_page: bool = False
 
 

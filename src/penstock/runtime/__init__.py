@@ -8,10 +8,14 @@
 ``undelivered.py``   the one place for errors that have nowhere else to go
 ``options.py``       the checks of options
 ``locks.py``         the shape of a lock, so that a test can hand in its own
+``addresses.py``     addresses as they may be shown, without what opens them
+``foreign_text.py``  text of others as it may be shown, without what commands a terminal
 """
 
+from penstock.runtime.addresses import shown_address
 from penstock.runtime.event_loop import AsyncioLoop
 from penstock.runtime.executor import CallingThread, Clock, Executor, Task, Timer
+from penstock.runtime.foreign_text import printable
 from penstock.runtime.locks import Lock, NewLock
 from penstock.runtime.options import require_count, require_executor
 from penstock.runtime.system_clock import SystemClock
@@ -38,8 +42,10 @@ __all__ = [
     "Undelivered",
     "VirtualTime",
     "collect_undelivered",
+    "printable",
     "report_undelivered",
     "require_count",
     "require_executor",
     "set_undelivered_hook",
+    "shown_address",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.api import Publisher
@@ -27,7 +27,7 @@ class Deployment:
     name: str | None = None
     checkpoint: str | None = None
     master: str | None = None
-    remote: str | None = None
+    remote: str | None = field(default=None, repr=False)  # it may hold a token
     ui: bool = False
     watch: Callable[[Run], object] | None = None
     batches: BatchListener | None = None

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from penstock.runtime import shown_address
 from penstock.spark.unavailable import SparkUnavailable
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def require_reachable(what: str, address: str, port: int, timeout: float) -> Non
         else:
             return
     raise SparkUnavailable(
-        f"{what} {address} cannot be reached ({'; '.join(problems)}); start it, or correct the "
-        "address"
+        f"{what} {shown_address(address)} cannot be reached ({'; '.join(problems)}); start it, or "
+        "correct the address"
     )
 
 
@@ -48,8 +49,8 @@ def require_connect_server(address: str, timeout: float) -> None:
         grpc.channel_ready_future(channel).result(timeout)
     except grpc.FutureTimeoutError:
         raise SparkUnavailable(
-            f"who listens at {address} has not answered as a Spark Connect server within "
-            f"{timeout:g} seconds; correct the address"
+            f"who listens at {shown_address(address)} has not answered as a Spark Connect server "
+            f"within {timeout:g} seconds; correct the address"
         ) from None
     finally:
         channel.close()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.demand import shorten
 from penstock.java import JavaUnavailable, find_runtime, java_home
+from penstock.runtime import shown_address
 from penstock.spark.failures import explained
 from penstock.spark.reachable import limit_retries, require_connect_server, require_reachable
 from penstock.spark.unavailable import SparkUnavailable
@@ -58,7 +59,7 @@ class SparkSettings:
     """
 
     master: str | None = None
-    remote: str | None = None
+    remote: str | None = field(default=None, repr=False)  # it may hold a token
     session: SparkSession | None = None
     name: str = "penstock"
     ui: bool = False
@@ -72,10 +73,12 @@ class SparkSettings:
         if self.master is not None and not MASTERS.fullmatch(self.master):
             raise ValueError(
                 "a master is local, local[n], spark://host:port, yarn or k8s://host:port, "
-                f"not {shorten(self.master)}"
+                f"not {shorten(shown_address(self.master))}"
             )
         if self.remote is not None and not REMOTES.fullmatch(self.remote):
-            raise ValueError(f"a remote is sc://host:port, not {shorten(self.remote)}")
+            raise ValueError(
+                f"a remote is sc://host:port, not {shorten(shown_address(self.remote))}"
+            )
         if self.log_level.upper() not in LOG_LEVELS:  # it stands among the options of the JVM
             raise ValueError(
                 f"log_level is one of {', '.join(LOG_LEVELS)}, not {shorten(self.log_level)}"
@@ -221,7 +224,8 @@ def _made(settings: SparkSettings, options: Mapping[str, str], place: str) -> Sp
     try:
         return builder.getOrCreate()
     except (Py4JError, PySparkException, OSError) as error:
-        raise SparkUnavailable(f"Spark did not start at {place}: {explained(error)}") from None
+        words = f"Spark did not start at {place}: {explained(error)}"
+        raise SparkUnavailable(words.replace(place, shown_address(place))) from None
 
 
 SESSION: Final = {
