@@ -34,6 +34,13 @@ def prepare_browser() -> None:
     prepare_browser()
 
 
+def prepare_openssl() -> None:
+    """Imported where it is needed, too."""
+    from tests.connectors.authority import prepare_openssl
+
+    prepare_openssl()
+
+
 class Need(NamedTuple):
     """What some tests need from the machine."""
 
@@ -45,6 +52,7 @@ class Need(NamedTuple):
 NEEDS: Final = (
     Need("outside_judge", lambda: prepare_judge(fresh=True), "THE OUTSIDE JUDGE DID NOT SIT"),
     Need("java_peers", prepare_peers, "THE BRIDGE TO THE JVM WAS NOT CROSSED"),
+    Need("openssl", prepare_openssl, "NO CONNECTION WAS ENCRYPTED"),
     Need("browser", prepare_browser, "NO BROWSER HAS SEEN THE DASHBOARD"),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from websockets.exceptions import ConnectionClosedError
+from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
@@ -146,7 +147,7 @@ def test_a_cancel_frame_cancels(server: Server, publisher: ManualPublisher[Any])
 # What goes wrong.
 
 
-def test_an_error_at_the_server_comes_out_with_its_words(
+def test_an_error_at_the_server_stays_there_and_comes_out_with_its_number(
     server: Server,
     publisher: ManualPublisher[Any],
     subscriber: ManualSubscriber[Any],
@@ -159,8 +160,16 @@ def test_an_error_at_the_server_comes_out_with_its_words(
     publisher.error(ValueError("no more"))
     subscriber.await_end()
     subscriber.assert_elements("a")
-    subscriber.assert_failed(RemoteError, match="ValueError: no more")
-    assert "ends with an error" in caplog.text
+    subscriber.assert_failed(RemoteError, match="the server has failed")
+    assert number_in(subscriber.error) in caplog.text
+    assert "ValueError: no more" in caplog.text
+
+
+def number_in(error: object) -> str:
+    """Under which the log of the server has what failed there."""
+    found = re.search("its log says why, under ([0-9a-f]{8})$", str(error))
+    assert found is not None, error
+    return found[1]
 
 
 def refuse(request: Request) -> Flow[Any]:
@@ -177,13 +186,15 @@ def refuse(request: Request) -> Flow[Any]:
     ],
 )
 def test_a_flow_that_cannot_be_made_or_sent_is_an_error_of_its_connection(
-    factory: Callable[[Request], Any], words: str
+    factory: Callable[[Request], Any], words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
         serve_websocket(factory) as server,
-        pytest.raises(RemoteError, match=words),
+        pytest.raises(RemoteError, match="the server has failed") as raised,
     ):
         from_websocket(f"{server.address}/board").run_sync()
+    (line,) = (line for line in caplog.text.splitlines() if number_in(raised.value) in line)
+    assert words in line
 
 
 @pytest.mark.parametrize(
@@ -204,9 +215,13 @@ def test_a_client_that_breaks_the_protocol_is_told_so(
         publisher.await_cancelled()
 
 
-def test_after_that_is_no_json_is_an_error_of_its_connection(server: Server) -> None:
-    with pytest.raises(RemoteError, match="after must be JSON, not 'x'"):
-        from_websocket(f"{server.address}?after=x").run_sync()
+@pytest.mark.parametrize("after", ["x", "[" * 5000])
+def test_after_that_is_no_json_is_refused_and_told(server: Server, after: str) -> None:
+    with pytest.raises(ConnectionError, match="the server answered with the status 400"):
+        from_websocket(f"{server.address}?after={after}").run_sync()
+    with pytest.raises(InvalidStatus) as refused:
+        connect(f"{server.address}?after={after}", proxy=None)
+    assert b"after must be JSON, not '" in refused.value.response.body
 
 
 # What is served.
@@ -353,7 +368,6 @@ def test_a_connection_that_is_too_slow_is_closed_if_the_policy_says_so(
 def test_a_page_of_a_stranger_is_refused_and_one_that_is_named_is_not(
     publisher: ManualPublisher[Any],
 ) -> None:
-    from websockets.exceptions import InvalidStatus
     from websockets.typing import Origin
 
     home = Origin("https://example.org")
@@ -401,7 +415,7 @@ def test_a_server_works_in_an_async_with_block() -> None:
         ("http://127.0.0.1:1", ValueError, "begins with ws:// or wss://"),
         ("127.0.0.1:1", ValueError, "begins with ws:// or wss://"),
         ("ws://", ValueError, "names no host"),
-        ("ws://host:99999", ValueError, "Port out of range"),
+        ("ws://host:99999", ValueError, "a port is a number from 0 to 65535"),
         (17, TypeError, "not 17"),
     ],
 )

@@ -6,7 +6,7 @@ Sources, each a cold ``Flow``:
 ``sse_source.py``         server-sent events of an HTTP server
 ``csv_source.py``, ``json_lines.py``, ``parquet.py``   complete files, by way of ``files.py``
 ``tail.py``               a file that grows
-``standard_input.py``     lines of standard input
+``standard_input.py``     lines of standard input; ``lines.py`` bounds them, and those of files
 ``pace.py``               recorded elements, at the pace at which they were recorded
 
 Sinks:
@@ -20,11 +20,15 @@ And what they are made of:
 ``frames.py``             the frames by which one end of a websocket asks the other for elements
 ``credit.py``             demand that is told to the other end
 ``remote.py``             a source at the other end of a connection
+``access.py``             what it shows to be let in; ``tls.py`` whom it trusts
+``bounded_stream.py``     what it reads of server-sent events, and no more of one than is allowed
 ``reconnecting.py``       a connection that is made anew when it is lost
 ``positions.py``          sources that go on behind a position
 ``socket_options.py``     what the system is to do with their connections
 ``outflow.py``            the subscriber behind one connection of a server
 ``serving.py``            a server with such a subscriber for each connection
+``door.py``               the socket at which it listens; ``requests.py``, what is asked for there
+``admission.py``          who is let in; ``strangers.py``, what is logged of the others
 ``own_loop.py``           an asyncio loop on a thread of its own
 ``sse_events.py``, ``json_text.py``, ``remote_error.py``, ``arguments.py``   smaller things
 
@@ -39,7 +43,8 @@ if TYPE_CHECKING:
     from penstock.connectors.pace import replay
     from penstock.connectors.parquet import read_parquet
     from penstock.connectors.remote_error import RemoteError
-    from penstock.connectors.serving import Request, Server
+    from penstock.connectors.requests import Request
+    from penstock.connectors.serving import Server
     from penstock.connectors.sse_events import Event
     from penstock.connectors.sse_server import serve_server_sent_events
     from penstock.connectors.sse_source import from_server_sent_events
@@ -80,7 +85,7 @@ _MODULES = {
     "Event": "sse_events",
     "Line": "tail",
     "RemoteError": "remote_error",
-    "Request": "serving",
+    "Request": "requests",
     "Server": "serving",
     "Writer": "writers",
     "from_server_sent_events": "sse_source",

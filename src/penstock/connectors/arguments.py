@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from penstock.api import Publisher
 from penstock.demand import shorten
 from penstock.flow import Flow
+from penstock.runtime import shown_address
 
 __all__ = [
     "PathGiven",
@@ -57,15 +58,19 @@ def require_url(connector: str, url: str, schemes: Sequence[str]) -> str:
     allowed = " or ".join(f"{scheme}://" for scheme in schemes)
     if not isinstance(url, str):
         raise TypeError(f"{connector} needs a url that begins with {allowed}, not {shorten(url)}")
+    shown = shorten(shown_address(url))
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
-    except ValueError as error:
-        raise ValueError(f"{connector}: the url {shorten(url)} is none: {error}") from None
+    except ValueError:  # whose text may show a part of a password
+        raise ValueError(
+            f"{connector}: the url {shown} is none: a port is a number from 0 to 65535, and in a "
+            "password / ? # and @ are written as %2F %3F %23 and %40"
+        ) from None
     if parts.scheme not in schemes:
-        raise ValueError(f"{connector}: a url begins with {allowed}, not so {shorten(url)}")
+        raise ValueError(f"{connector}: a url begins with {allowed}, not so {shown}")
     if not host:
-        raise ValueError(f"{connector}: the url {shorten(url)} names no host")
+        raise ValueError(f"{connector}: the url {shown} names no host")
     return url
 
 

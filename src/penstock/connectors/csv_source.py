@@ -9,9 +9,10 @@ from typing import Any, BinaryIO, Final
 
 from penstock.connectors.arguments import PathGiven, require_file
 from penstock.connectors.files import from_file
+from penstock.connectors.lines import LINE_BYTES, LineTooLong, bounded_lines
 from penstock.demand import shorten
 from penstock.flow import Flow
-from penstock.flow.arguments import require_callable
+from penstock.flow.arguments import require_callable, require_size
 
 __all__ = ["read_csv"]
 
@@ -20,7 +21,9 @@ Types = Mapping[str, Callable[[str], Any]]
 """What makes values of the texts in a column."""
 
 
-def read_csv(path: PathGiven, *, types: Types | None = None) -> Flow[dict[str, Any]]:
+def read_csv(
+    path: PathGiven, *, types: Types | None = None, max_bytes: int = LINE_BYTES
+) -> Flow[dict[str, Any]]:
     """The rows of a CSV file whose first line names the columns, as dictionaries of texts.
 
     ``types`` turns columns into something else: ``{"delay": float}``. In those columns a field
@@ -35,9 +38,10 @@ def read_csv(path: PathGiven, *, types: Types | None = None) -> Flow[dict[str, A
 
     Replay: from_start.
 
-    Errors: ``ValueError`` with file and line for a row of another length, and for a field that
-    ``types`` cannot turn. At once: ``FileNotFoundError``, ``IsADirectoryError``, ``ValueError`` for
-    a file without a first line, or a column in ``types`` that it does not name.
+    Errors: ``ValueError`` with file and line for a row of another length, for a field that
+    ``types`` cannot turn, and for a line of more than ``max_bytes``, by default 16 MiB. At once:
+    ``FileNotFoundError``, ``IsADirectoryError``, ``ValueError`` for a file without a first line, or
+    a column in ``types`` that it does not name.
 
     Example:
         >>> from pathlib import Path
@@ -49,7 +53,11 @@ def read_csv(path: PathGiven, *, types: Types | None = None) -> Flow[dict[str, A
         ...     read_csv(path, types={"delay": float}).to_list().run_sync()
         [{'origin': 'JFK', 'delay': 12.0}, {'origin': 'EWR', 'delay': None}]
     """
-    table = Table(require_file(NAME, path), require_types(types))
+    table = Table(
+        require_file(NAME, path),
+        require_types(types),
+        require_size(NAME, "max_bytes", max_bytes),
+    )
     table.require_columns()
     return from_file(NAME, table)
 
@@ -57,27 +65,28 @@ def read_csv(path: PathGiven, *, types: Types | None = None) -> Flow[dict[str, A
 class Lines:
     """The lines of a file as texts; ``number`` is that of the last one that was read."""
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO, path: Path, max_bytes: int) -> None:
+        self._lines = bounded_lines(file, path, max_bytes)
         self.number = 0
 
     def __iter__(self) -> Iterator[str]:
-        for line in self._file:
-            self.number += 1
+        for number, line in self._lines:
+            self.number = number
             yield line.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
 class Table:
     """The rows of a file."""
 
-    def __init__(self, path: Path, types: Types) -> None:
+    def __init__(self, path: Path, types: Types, max_bytes: int) -> None:
         self._path = path
         self._types = types
+        self._max_bytes = max_bytes
 
     def require_columns(self) -> None:
         """Raise ``ValueError`` unless the first line names all columns that there are types for."""
         with self._path.open("rb") as file:
-            columns = next(csv.reader(Lines(file), strict=True), [])
+            columns = next(csv.reader(self._lines(file), strict=True), [])
         if not columns:
             raise ValueError(f"{NAME}: {self._path} has no first line that names its columns")
         if len(set(columns)) != len(columns):
@@ -91,15 +100,20 @@ class Table:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         with self._path.open("rb") as file:
-            lines = Lines(file)
+            lines = self._lines(file)
             rows = csv.reader(lines, strict=True)
             try:
                 columns = next(rows, [])
                 for fields in rows:
                     if fields:  # an empty line has none
                         yield self._row(columns, fields)
+            except LineTooLong:
+                raise
             except (csv.Error, ValueError) as error:
                 raise ValueError(f"{self._path}, line {lines.number}: {error}") from error
+
+    def _lines(self, file: BinaryIO) -> Lines:
+        return Lines(file, self._path, self._max_bytes)
 
     def _row(self, columns: list[str], fields: list[str]) -> dict[str, Any]:
         if len(fields) != len(columns):

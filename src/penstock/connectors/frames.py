@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from websockets.typing import Subprotocol
 
-from penstock.connectors.remote_error import told
+from penstock.connectors.remote_error import ClientMistake
 from penstock.demand import shorten
 
 __all__ = [
@@ -32,7 +32,7 @@ CANCEL: Final = '{"cancel": true}'
 COMPLETE: Final = '{"complete": true}'
 
 
-class FrameError(ValueError):
+class FrameError(ClientMistake):
     """The other end does not keep to the protocol."""
 
 
@@ -46,16 +46,16 @@ def next_frame(text: str) -> str:
     return f'{{"next": {text}}}'
 
 
-def error_frame(error: Exception) -> str:
-    """The end by an error, in words."""
-    return json.dumps({"error": told(error)})
+def error_frame(words: str) -> str:
+    """The end by an error."""
+    return json.dumps({"error": words})
 
 
 def read_frame(message: str | bytes, kinds: tuple[str, ...]) -> tuple[str, Any]:
     """The kind of a frame, one of ``kinds``, and what it says."""
     try:
         frame = json.loads(message)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FrameError(f"{PROTOCOL}: {shorten(message)} is no JSON: {error}") from None
     if isinstance(frame, dict) and len(frame) == 1:
         ((kind, content),) = frame.items()

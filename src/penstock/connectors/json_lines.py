@@ -9,14 +9,16 @@ from typing import Any, Final
 
 from penstock.connectors.arguments import PathGiven, require_file
 from penstock.connectors.files import from_file
+from penstock.connectors.lines import LINE_BYTES, bounded_lines
 from penstock.flow import Flow
+from penstock.flow.arguments import require_size
 
 __all__ = ["read_json_lines", "value_of"]
 
 NAME: Final = "read_json_lines"
 
 
-def read_json_lines(path: PathGiven) -> Flow[Any]:
+def read_json_lines(path: PathGiven, *, max_bytes: int = LINE_BYTES) -> Flow[Any]:
     """The values in a file that has one on each line, as JSON. Empty lines are left out.
 
     The file is read anew for each subscriber.
@@ -30,8 +32,9 @@ def read_json_lines(path: PathGiven) -> Flow[Any]:
 
     Replay: from_start.
 
-    Errors: ``ValueError`` with file and line for what is no JSON, or null, which is no element. At
-    once: ``FileNotFoundError``, ``IsADirectoryError``.
+    Errors: ``ValueError`` with file and line for what is no JSON, or null, which is no element, and
+    for a line of more than ``max_bytes``, by default 16 MiB. At once: ``FileNotFoundError``,
+    ``IsADirectoryError``.
 
     Example:
         >>> from pathlib import Path
@@ -43,18 +46,20 @@ def read_json_lines(path: PathGiven) -> Flow[Any]:
         ...     read_json_lines(path).to_list().run_sync()
         [{'delay': 12}, {'delay': -3}]
     """
-    return from_file(NAME, Values(require_file(NAME, path)))
+    most = require_size(NAME, "max_bytes", max_bytes)
+    return from_file(NAME, Values(require_file(NAME, path), most))
 
 
 class Values:
     """The values in a file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, max_bytes: int) -> None:
         self._path = path
+        self._max_bytes = max_bytes
 
     def __iter__(self) -> Iterator[Any]:
         with self._path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in bounded_lines(file, self._path, self._max_bytes):
                 if line.strip():
                     yield value_of(line, f"{self._path}, line {number}")
 

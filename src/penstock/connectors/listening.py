@@ -17,7 +17,7 @@ class SourceListener(Protocol):
     """Is told by a source, on any thread."""
 
     def connects_to(self, url: str) -> object:
-        """The source was assembled, and will connect there when it runs."""
+        """The source was assembled, and will connect there when it runs. The url has no secrets."""
 
     def has_trouble(self, words: str) -> object:
         """Something keeps it from its work; an empty text says that all is well again."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from asyncio import Future, get_running_loop
+from asyncio import Future, get_running_loop, sleep
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from penstock.api import UNBOUNDED, Subscription
 from penstock.demand import COMPLETED, Inlet, require_element, require_error
 from penstock.flow.event_loop import call_on
 
 __all__ = ["Outflow"]
+
+TURN: Final = 4
+"""So many elements are given in a row before others, and the end of the connection, get a turn."""
 
 
 class Outflow:
@@ -76,6 +79,9 @@ class Outflow:
     async def __anext__(self) -> Any:
         self._sent += self._sending
         self._sending = False
+        if self._sent % TURN == 0:
+            # Sending does not wait while the socket takes, nor once nobody is at its other end.
+            await sleep(0)
         while True:
             self._inlet.refill(wanted=self._wanted, taken=self._sent)
             ending = self._inlet.ending  # before looking: then nothing comes in between

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
+from penstock.connectors.access import Access
 from penstock.connectors.listening import announced
 from penstock.connectors.own_loop import where_a_loop_is
 from penstock.connectors.reconnecting import (
@@ -21,15 +22,24 @@ from penstock.flow.arguments import require_callable
 from penstock.flow.elements import Elements, Host
 from penstock.flow.sources.feed import Feeding
 from penstock.flow.stage import Origin
+from penstock.runtime import printable, shown_address
 
-__all__ = ["FromRemote", "Remote", "Visits"]
+__all__ = ["MESSAGE_BYTES", "FromRemote", "Remote", "Visits"]
+
+MESSAGE_BYTES: Final = 1024 * 1024
+"""No message of a server has more, unless the user says so."""
 
 Feeder: TypeAlias = Callable[[Feeding, str, Host, int], Elements]
 """Makes elements of a coroutine, the name of the connector, and those who want them."""
 
 
 class Remote:
-    """A stream at another place: where it is, how it is read, and how to come back to it."""
+    """A stream at another place: where it is, how it is read, and how to come back to it.
+
+    ``url``     where to connect to
+    ``access``  what is sent so that the other end lets us in
+    ``shown``   the url as others may see it
+    """
 
     def __init__(
         self,
@@ -38,16 +48,19 @@ class Remote:
         decode: Callable[[Any], Any],
         reconnect: Retry,
         tell: Tell | None,
+        access: Access,
     ) -> None:
         self.connector = connector
         self.url = url
+        self.access = access
+        self.shown = shown_address(url)
         self._decode = require_callable(connector, decode)
         self._reconnect = require_reconnect(connector, reconnect)
         self._tell = require_tell(connector, tell)
-        self._listener = announced(url)
+        self._listener = announced(self.shown)
 
     def __str__(self) -> str:
-        return f"{self.connector}: {self.url}"
+        return f"{self.connector}: {self.shown}"
 
     def decoded(self, message: Any) -> Any:
         """What a message says; ``ValueError`` shows one that says nothing."""
@@ -55,12 +68,12 @@ class Remote:
             return self._decode(message)
         except Exception as error:
             raise ValueError(
-                f"{self} sent {shorten(message)}, which cannot be decoded: {error}"
+                f"{self} sent {shorten(message)}, which cannot be decoded: {printable(str(error))}"
             ) from error
 
     def reconnecting(self) -> Reconnecting:
         """The attempts of one subscriber to stay connected."""
-        return Reconnecting(self.connector, self.url, self._reconnect, self._tell, self._listener)
+        return Reconnecting(self.connector, self.shown, self._reconnect, self._tell, self._listener)
 
 
 class Visits(ABC):

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import errno
-import json
+import logging
 import os
 import socket
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+import ssl
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from types import TracebackType
 from typing import Any, Final, Literal, TypeAlias
-from urllib.parse import parse_qsl, urlsplit
 
 from penstock.api import Publisher
+from penstock.connectors.admission import Authenticate
 from penstock.connectors.arguments import require_choice, require_port
+from penstock.connectors.door import Door, most_connections, quiet_about_descriptors
 from penstock.connectors.outflow import Outflow
 from penstock.connectors.own_loop import OwnLoop
+from penstock.connectors.requests import Request
+from penstock.connectors.socket_options import WATCHED
+from penstock.connectors.tls import ServerTls, require_server_tls
+from penstock.demand import shorten
 from penstock.flow import Flow
 from penstock.flow.arguments import require_callable, require_publisher, require_size, require_text
 
@@ -24,38 +31,15 @@ __all__ = [
     "Connections",
     "FlowFactory",
     "Policy",
-    "Request",
     "Server",
+    "Site",
     "served",
 ]
 
+logger = logging.getLogger(__name__)
+
 Policy: TypeAlias = Literal["wait", "drop", "latest", "disconnect"]
 """What becomes of elements that a connection is too slow for."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What somebody who connects asks for.
-
-    ``path``   the path of the url
-    ``query``  the parameters of the url
-    ``after``  the position behind which to go on; ``None`` to begin with the first element
-    """
-
-    path: str
-    query: Mapping[str, str]
-    after: Any = None
-
-    @classmethod
-    def of(cls, target: str, after: str | None = None) -> Request:
-        """From path and query of a url; ``ValueError`` if ``after`` is no JSON."""
-        parts = urlsplit(target)
-        query = dict(parse_qsl(parts.query, keep_blank_values=True))
-        position = query.get("after") if after is None else after
-        try:
-            return cls(parts.path, query, None if position is None else json.loads(position))
-        except ValueError as error:
-            raise ValueError(f"after must be JSON, not {position!r:.80}: {error}") from None
 
 
 FlowFactory: TypeAlias = Callable[[Request], Publisher[Any]]
@@ -69,7 +53,7 @@ PRESSURE: Final[dict[str, Callable[[Flow[Any], int], Flow[Any]]]] = {
 
 Stop: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
-Start: TypeAlias = Callable[[socket.socket], Coroutine[Any, Any, Stop]]
+Start: TypeAlias = Callable[[Door], Coroutine[Any, Any, Stop]]
 """Serves whoever connects, on the loop where it runs; what it returns ends that."""
 
 
@@ -170,17 +154,78 @@ class Server:
         await to_thread(self.close)
 
 
-def served(connector: str, scheme: str, host: str, port: int, start: Start) -> Server:
-    """A server that runs, on a thread of its own."""
-    listening = listening_socket(connector, host, port)
+@dataclass(frozen=True)
+class Site:
+    """Where a server is, and who may come."""
+
+    connector: str
+    host: str
+    port: int
+    authenticate: Authenticate | None
+    tls: ssl.SSLContext | None
+    max_connections: int
+
+    @classmethod
+    def of(
+        cls,
+        connector: str,
+        host: str,
+        port: int,
+        authenticate: Any,
+        tls: ServerTls | None,
+        max_connections: int | None,
+    ) -> Site:
+        """From what the user gives."""
+        if authenticate is not None and not callable(authenticate):
+            given = shorten(authenticate)
+            raise TypeError(f"{connector}: authenticate needs a function, not {given}")
+        most = most_connections() if max_connections is None else max_connections
+        return cls(
+            connector,
+            require_text(connector, "host", host),
+            require_port(connector, port),
+            authenticate,
+            require_server_tls(connector, tls),
+            require_size(connector, "max_connections", most),
+        )
+
+    @property
+    def is_private(self) -> bool:
+        """Whether only programs of this machine reach it."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def warn_if_open(self) -> None:
+        """Say in the log what strangers can do there."""
+        if not self.is_private and self.authenticate is None:
+            logger.warning(
+                "%s: whoever reaches %s gets what is served there; authenticate= says who may",
+                self.connector,
+                self.host,
+            )
+        elif not self.is_private and self.tls is None:
+            logger.warning(
+                "%s: what goes to %s can be read on its way, credentials as well; ssl= encrypts it",
+                self.connector,
+                self.host,
+            )
+
+
+def served(site: Site, scheme: str, start: Start) -> Server:
+    """A server that runs, on a thread of its own; ``scheme`` is the one without encryption."""
+    door = Door(site.connector, listening_socket(site), site.max_connections)
+    site.warn_if_open()
     loop = OwnLoop(f"penstock-{scheme}-server")
-    return Server(address_of(scheme, host, listening), loop, loop.run(start(listening)))
+    quiet_about_descriptors(site.connector, loop.loop)
+    address = address_of(scheme if site.tls is None else f"{scheme}s", site.host, door)
+    return Server(address, loop, loop.run(start(door)))
 
 
-def listening_socket(connector: str, host: str, port: int) -> socket.socket:
+def listening_socket(site: Site) -> socket.socket:
     """A socket that listens; an error that names the port if it cannot."""
-    require_text(connector, "host", host)
-    require_port(connector, port)
+    host, port = site.host, site.port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=100)
@@ -189,10 +234,12 @@ def listening_socket(connector: str, host: str, port: int) -> socket.socket:
             errno.EADDRINUSE: "is in use by another program; give another one, or 0 for any",
             errno.EACCES: "is not ours to use; give one above 1023, or 0 for any",
         }.get(error.errno or 0, f"cannot be used: {os.strerror(error.errno or 0)}")
-        message = f"{connector}: port {port} of {host} {reason}"
+        message = f"{site.connector}: port {port} of {host} {reason}"
         raise type(error)(error.errno, message) from None
-    # Handed on to each connection: else small messages wait for one another, 40 ms at a time.
-    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    # Handed on to each connection: else small messages wait for one another, 40 ms at a time, and
+    # a connection whose other end is gone without a word would stay.
+    for option in ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), *WATCHED):
+        listening.setsockopt(*option)
     return listening
 
 

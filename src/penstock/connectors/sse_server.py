@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import logging
-import socket
 from asyncio import create_task, wait
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
 from functools import partial
-from ipaddress import ip_address
 from typing import Any, Final
 
 import uvicorn
@@ -19,21 +17,28 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from penstock.api import UNBOUNDED
+from penstock.connectors.admission import Admission, Authenticate, Refusal
 from penstock.connectors.arguments import require_texts
+from penstock.connectors.door import Door
 from penstock.connectors.json_text import json_text
-from penstock.connectors.remote_error import told
+from penstock.connectors.remote_error import ClientMistake, told
+from penstock.connectors.requests import Request
 from penstock.connectors.serving import (
     Connections,
     FlowFactory,
     Policy,
-    Request,
     Server,
+    Site,
     Stop,
     served,
 )
 from penstock.connectors.sse_events import COMPLETE, FAILURE, event_text
+from penstock.connectors.strangers import quiet
+from penstock.connectors.tls import ServerTls
 from penstock.flow import Flow
 from penstock.flow.arguments import require_callable
 
@@ -46,8 +51,6 @@ CLOSING: Final = 2.0
 HEADERS: Final = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 OURSELVES: Final = ("localhost", "127.0.0.1", "[::1]", "::1")
 
-logger = logging.getLogger(__name__)
-
 
 def serve_server_sent_events(
     flow_factory: FlowFactory,
@@ -59,15 +62,24 @@ def serve_server_sent_events(
     encode: Callable[[Any], str] = json_text,
     position_of: Callable[[Any], object] | None = None,
     origins: Iterable[str] = (),
+    authenticate: Authenticate | None = None,
+    ssl: ServerTls | None = None,
+    max_connections: int | None = None,
 ) -> Server:
     """Serve flows as server-sent events to whoever connects, until the server is closed.
 
     Each connection gets one subscription of its own, to ``flow_factory(request)``, where
-    ``request`` has ``path``, ``query``, and ``after``, the position to go on behind. ``encode``
-    makes JSON of an element; ``position_of`` tells its position, which is the id of the event, and
-    comes back as ``after`` when the other end connects anew. Web pages may read it whose
-    ``origins`` are given, such as "https://example.org". A server of this machine's own address
-    answers to that address only.
+    ``request`` has ``path``, ``query``, ``headers``, ``peer``, and ``after``, the position to go on
+    behind. ``encode`` makes JSON of an element; ``position_of`` tells its position, which is the id
+    of the event, and comes back as ``after`` when the other end connects anew.
+
+    Web pages may read it whose ``origins`` are given, such as "https://example.org". A server of
+    this machine's own address answers to that address only. ``authenticate(request)`` says who
+    may: on ``False`` they get the status 401, or 403 if they have sent an ``Authorization``, and
+    nothing else; it may be a coroutine function. ``ssl`` is a file with certificate and key, a pair
+    of files, or an ``SSLContext``; with it, the server speaks ``https://`` only. Beyond
+    ``max_connections``, by default half of the files that the program may open and at most 1,000,
+    the status is 503. Whoever says nothing is cut off after 10 seconds.
 
     ``policy`` says what happens if a connection is slower than its flow: "wait" holds the flow
     back; the others let it run, and once ``capacity`` elements wait, "drop" leaves out those that
@@ -81,9 +93,10 @@ def serve_server_sent_events(
     takes them.
 
     Errors: those of a flow, and what ``encode`` and ``position_of`` raise, end the connection
-    concerned, which is told so, and are logged. What ``flow_factory`` raises is answered with the
-    status 500. At once: ``OSError`` for a port that cannot be used, ``ValueError`` and
-    ``TypeError`` for arguments.
+    concerned, and are logged; what ``flow_factory`` raises is answered with the status 500. The
+    other end gets a number under which the log has them, and words only about what it did itself.
+    At once: ``OSError`` for a port that cannot be used, ``ValueError`` and ``TypeError`` for
+    arguments, such as a certificate without its key.
 
     Example:
         >>> from penstock.connectors import from_server_sent_events, serve_server_sent_events
@@ -99,17 +112,19 @@ def serve_server_sent_events(
         None if position_of is None else require_callable(NAME, position_of),
     )
     pages = require_texts(NAME, "origins", origins)
-    return served(NAME, "http", host, port, partial(start, handler, host, pages))
+    site = Site.of(NAME, host, port, authenticate, ssl, max_connections)
+    return served(site, "http", partial(start, handler, site, pages))
 
 
-async def start(handler: Handler, host: str, pages: list[str], listening: socket.socket) -> Stop:
+async def start(handler: Handler, site: Site, pages: list[str], door: Door) -> Stop:
     """Serve on this loop."""
-    app = application(handler, host, pages)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, lifespan="off"))
-    serving = create_task(server.serve(sockets=[listening]))
+    handler.admission = Admission(NAME, site.authenticate, door)
+    server = uvicorn.Server(configuration(application(handler, site, pages), site))
+    serving = create_task(server.serve(sockets=[door]))
 
     async def stop() -> None:
         handler.connections.stop()
+        door.turn_out_who_is_not_served()
         server.should_exit = True
         while not serving.done():
             await wait({serving}, timeout=CLOSING)
@@ -126,21 +141,55 @@ def cut_off_who_does_not_read(server: uvicorn.Server) -> None:
             connection.transport.abort()
 
 
-def application(handler: Handler, host: str, pages: list[str]) -> Starlette:
+class Quiet(H11Protocol):
+    """A connection about which no more is logged than about other strangers."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.logger = quiet("uvicorn")
+
+
+def configuration(app: Starlette, site: Site) -> uvicorn.Config:
+    """One request for each connection, and no word of others about who it is that connects."""
+    config = uvicorn.Config(
+        app,
+        http=Quiet,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        proxy_headers=False,
+        server_header=False,
+        headers=[("Connection", "close")],
+    )
+    config.load()
+    config.ssl = site.tls
+    return config
+
+
+def application(handler: Handler, site: Site, pages: list[str]) -> Starlette:
     """All paths lead to ``handler``."""
-    middleware = [Middleware(CORSMiddleware, allow_origins=pages)] if pages else []
-    if is_own_address(host):
+    named = ("Authorization", "Last-Event-ID")
+    middleware = (
+        [Middleware(CORSMiddleware, allow_origins=pages, allow_headers=named)] if pages else []
+    )
+    if site.is_private:
         # Else any page could have its own name lead here, and read along.
-        middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=[*OURSELVES, host]))
+        middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=[*OURSELVES, site.host]))
     return Starlette(routes=[Route("/{path:path}", handler.answer)], middleware=middleware)
 
 
-def is_own_address(host: str) -> bool:
-    """Whether only programs of this machine reach a server there."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+class Events(StreamingResponse):
+    """Events, until either end has enough."""
+
+    def __init__(self, events: AsyncGenerator[str, None]) -> None:
+        super().__init__(events, media_type="text/event-stream", headers=HEADERS)
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send them; what they are made of is let go with the connection."""
+        async with aclosing(self._events):
+            await super().__call__(scope, receive, send)
 
 
 class Handler:
@@ -150,25 +199,31 @@ class Handler:
         self, connections: Connections, position_of: Callable[[Any], object] | None
     ) -> None:
         self.connections = connections
+        self.admission: Admission | None = None
         self._position_of = position_of
 
     async def answer(self, request: HttpRequest) -> Response:
         """Send what there is until either end has enough."""
+        assert self.admission is not None
+        client = request.client
+        peer = None if client is None else (client.host, client.port)
+        host = "" if client is None else client.host
         try:
-            url = request.url
-            asked = Request.of(f"{url.path}?{url.query}", request.headers.get("last-event-id"))
-        except ValueError as error:
-            return PlainTextResponse(str(error), status_code=400)
+            asked = request_of(request, host)
+        except ClientMistake as error:
+            return refused(Refusal(400, str(error), {}))
+        refusal = await self.admission.refusal(asked, peer)
+        if refusal is not None:
+            return refused(refusal)
+        if request.method == "HEAD":
+            return Response(media_type="text/event-stream", headers=HEADERS)
         try:
             flow = self.connections.flow_for(asked)
         except Exception as error:
-            logger.warning("%s: there is no flow for %s", NAME, asked, exc_info=error)
-            return PlainTextResponse(told(error), status_code=500)
-        return StreamingResponse(
-            self._events(flow), media_type="text/event-stream", headers=HEADERS
-        )
+            return refused(Refusal(500, told(NAME, host, error), {}))
+        return Events(self._events(flow, host))
 
-    async def _events(self, flow: Flow[Any]) -> AsyncIterator[str]:
+    async def _events(self, flow: Flow[Any], peer: str) -> AsyncGenerator[str, None]:
         try:
             with self.connections.subscribed(flow) as outflow:
                 outflow.request(UNBOUNDED)
@@ -178,10 +233,23 @@ class Handler:
                 if not outflow.stopped:
                     yield event_text("null", event=COMPLETE)
         except Exception as error:
-            logger.warning("%s: a connection ends with an error", NAME, exc_info=error)
-            yield event_text(json.dumps(told(error)), event=FAILURE)
+            yield event_text(json.dumps(told(NAME, peer, error)), event=FAILURE)
 
     def _id_of(self, element: Any) -> str:
         if self._position_of is None:
             return ""
         return json.dumps(self._position_of(element), allow_nan=False)
+
+
+def request_of(request: HttpRequest, peer: str) -> Request:
+    """What the other end asks for."""
+    query = request.scope["query_string"].decode("latin-1")
+    headers = request.headers
+    return Request.of(
+        request.scope["path"], query, headers.items(), peer, headers.get("last-event-id")
+    )
+
+
+def refused(refusal: Refusal) -> Response:
+    """What somebody is told who is not served."""
+    return PlainTextResponse(refusal.words, refusal.status, refusal.headers)

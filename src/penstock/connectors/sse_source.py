@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable
+from asyncio import timeout
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Final
 
-from httpx import AsyncClient, AsyncHTTPTransport, Response, Timeout, TransportError
-from httpx_sse import EventSource, ServerSentEvent, SSEError, aconnect_sse
+from httpx import AsyncHTTPTransport, Request, Response, Timeout, TransportError
+from httpx_sse import EventSource, ServerSentEvent, SSEError
 
+from penstock.connectors.access import Auth, require_access
 from penstock.connectors.arguments import require_url
+from penstock.connectors.bounded_stream import ENCODING, BoundedStream, EventTooLarge, NotDecoded
 from penstock.connectors.positions import behind_positions
 from penstock.connectors.reconnecting import FOREVER, Lost, Tell
-from penstock.connectors.remote import FromRemote, Remote, Visits
+from penstock.connectors.remote import MESSAGE_BYTES, FromRemote, Remote, Visits
 from penstock.connectors.remote_error import RemoteError
 from penstock.connectors.socket_options import SMALL_WINDOW, WATCHED
 from penstock.connectors.sse_events import COMPLETE, FAILURE, Event
+from penstock.connectors.tls import SourceTls, certificate_problem
 from penstock.demand import shorten
 from penstock.flow import Flow, Retry
+from penstock.flow.arguments import require_size
 from penstock.flow.sources.feed import Feed, fed_by
+from penstock.runtime import printable
 
 __all__ = ["from_server_sent_events"]
 
@@ -28,12 +34,19 @@ NAME: Final = "from_server_sent_events"
 CONNECTING: Final = 10.0
 """Seconds that a server has to answer. It may then be silent for as long as it likes."""
 
+LONGEST_WAIT: Final = 3600.0
+"""Seconds for which a server may have us wait before the next attempt, whatever it names."""
+
 
 def from_server_sent_events(
     url: str,
     *,
     after: str | None = None,
     decode: Callable[[str], Any] = json.loads,
+    max_bytes: int = MESSAGE_BYTES,
+    headers: Mapping[str, str] | None = None,
+    auth: Auth | None = None,
+    ssl: SourceTls | None = None,
     reconnect: Retry = FOREVER,
     on_state: Tell | None = None,
 ) -> Flow[Event]:
@@ -44,6 +57,11 @@ def from_server_sent_events(
     ever, but not before the time that the server has named has passed; ``on_state`` gets a
     sentence each time. The server learns the id of the last event that came, or ``after``, and is
     expected to go on behind that.
+
+    ``auth`` is (user, password), a bearer token, or a function that gives either, called for each
+    connection; ``headers`` are sent as well. Neither is ever shown, nor is what stands in the url
+    beside host and path. ``ssl`` is the file of the authorities that are trusted, or an
+    ``SSLContext``; without it, those that are well known are. Redirects are not followed.
 
     Emits when: an event has come.
     Backpressures when: nothing is wanted; nothing is read.
@@ -57,9 +75,11 @@ def from_server_sent_events(
     the server names no ids.
 
     Errors: ``RemoteError`` if the stream at a server of Penstock fails; ``ConnectionError`` when
-    ``reconnect`` gives up, or the server refuses, or sends something else; ``ValueError`` for data
-    that cannot be decoded. At once: ``ValueError`` for a url that is not ``http://`` or
-    ``https://``.
+    ``reconnect`` gives up, the server refuses, sends something else, or its certificate is not
+    trusted, which is not tried again; ``ValueError`` for data that cannot be decoded, and for an
+    event whose lines have more than ``max_bytes``, decompressed. At once: ``ValueError`` for a url
+    that is not ``http://`` or ``https://``, and for ``headers``, ``auth`` and ``ssl`` that cannot
+    be used.
 
     Example:
         >>> from penstock.connectors import from_server_sent_events, serve_server_sent_events
@@ -68,11 +88,15 @@ def from_server_sent_events(
         ['JFK', 'EWR']
     """
     first = require_id(after)
-    remote = Remote(NAME, require_url(NAME, url, ("http", "https")), decode, reconnect, on_state)
+    most = require_size(NAME, "max_bytes", max_bytes)
+    address, access = require_access(
+        NAME, require_url(NAME, url, ("http", "https")), headers, auth, ssl
+    )
+    remote = Remote(NAME, address, decode, reconnect, on_state, access)
 
     def behind(position: object) -> Flow[Event]:
         last = first if position is None else require_id(position)
-        return Flow(FromRemote(NAME, fed_by, partial(EventVisits, remote, last)))
+        return Flow(FromRemote(NAME, fed_by, partial(EventVisits, remote, most, last)))
 
     return behind_positions(NAME, behind)
 
@@ -91,26 +115,64 @@ def require_id(given: object) -> str:
 class EventVisits(Visits):
     """Each names the id of the last event that came."""
 
-    def __init__(self, remote: Remote, after: str, feed: Feed) -> None:
+    def __init__(self, remote: Remote, max_bytes: int, after: str, feed: Feed) -> None:
         super().__init__(remote)
+        self._max_bytes = max_bytes
         self._last_id = after
         self._feed = feed
 
     async def visit(self) -> None:
         """Take events until the server has no more."""
-        transport = AsyncHTTPTransport(socket_options=[*SMALL_WINDOW, *WATCHED])
-        headers = {"Last-Event-ID": self._last_id} if self._last_id else {}
+        access = self.remote.access
+        transport = AsyncHTTPTransport(
+            verify=True if access.context is None else access.context,
+            socket_options=[*SMALL_WINDOW, *WATCHED],
+        )
         try:
-            async with (
-                AsyncClient(transport=transport, timeout=Timeout(CONNECTING, read=None)) as client,
-                aconnect_sse(client, "GET", self.remote.url, headers=headers) as events,
-            ):
-                if self._goes_on_after(events.response):
-                    await self._take(events)
-        except SSEError as error:  # which is a TransportError as well
+            async with transport, aclosing(await self._answer(transport)) as response:
+                if self._goes_on_after(response):
+                    await self._take(EventSource(self._bounded(response)))
+        except (NotDecoded, SSEError) as error:  # which is a TransportError as well
             raise ConnectionError(f"{self.remote}: {error}") from error
+        except EventTooLarge:
+            words = f"{self.remote} sent more than {self._max_bytes} bytes in one event"
+            raise ValueError(f"{words}; raise max_bytes") from None
         except TransportError as error:
-            raise Lost(f"no connection: {str(error) or type(error).__name__}") from error
+            distrust = certificate_problem(error)
+            if distrust:
+                words = f"{self.remote}: {distrust}; there is no other attempt"
+                raise ConnectionError(words) from error
+            reason = printable(str(error)) or type(error).__name__
+            raise Lost(f"no connection: {reason}") from error
+
+    async def _answer(self, transport: AsyncHTTPTransport) -> Response:
+        """What the server says to our request; not by a client, which would log the whole url."""
+        headers = {
+            **self.remote.access.headers(),
+            "Accept": "text/event-stream",
+            "Accept-Encoding": ENCODING,
+            "Cache-Control": "no-store",
+        }
+        sent = [(name.encode(), value.encode()) for name, value in headers.items()]
+        if self._last_id:
+            sent.append((b"Last-Event-ID", self._last_id.encode()))
+        limits = {"timeout": Timeout(CONNECTING, read=None).as_dict()}
+        request = Request("GET", self.remote.url, headers=sent, extensions=limits)
+        try:
+            async with timeout(CONNECTING):
+                return await transport.handle_async_request(request)
+        except TimeoutError as error:
+            raise Lost(f"no answer within {CONNECTING:g} s") from error
+
+    def _bounded(self, response: Response) -> Response:
+        """The same answer, decompressed by us, who know when to stop."""
+        assert isinstance(response.stream, AsyncIterable)
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        return Response(
+            response.status_code,
+            headers={"Content-Type": response.headers.get("content-type", "")},
+            stream=BoundedStream(response.stream, encoding, self._max_bytes),
+        )
 
     def _goes_on_after(self, response: Response) -> bool:
         status = response.status_code
@@ -134,14 +196,16 @@ class EventVisits(Visits):
                 if each.event == COMPLETE:
                     return
                 if each.event == FAILURE:
-                    raise RemoteError(each.json())
+                    raise RemoteError(printable(str(each.json())))
                 if each.retry is not None:
-                    self.reconnecting.retry_after = each.retry / 1000
+                    self.reconnecting.retry_after = min(each.retry, LONGEST_WAIT * 1000) / 1000
                 if each.data:  # else it only names a time to wait, say
                     yield self._came(each)
         raise Lost("the server ended the connection")
 
     def _came(self, given: ServerSentEvent) -> Event:
+        if not given.id.isprintable():
+            raise ValueError(f"{self.remote} sent the id {shorten(given.id)}, which is none")
         event = Event(given.id, given.event, self.remote.decoded(given.data))
         self._last_id = given.id
         self.reconnecting.progressed()

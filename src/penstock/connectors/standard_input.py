@@ -10,8 +10,9 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, Final
 
+from penstock.connectors.lines import LINE_BYTES, LineTooLong
 from penstock.flow import Flow
-from penstock.flow.arguments import require_callable
+from penstock.flow.arguments import require_callable, require_size
 from penstock.flow.elements import Elements, Host
 from penstock.flow.intake import Intake
 from penstock.flow.stage import Origin
@@ -22,7 +23,9 @@ NAME: Final = "read_standard_input"
 CHUNK: Final = 64 * 1024
 
 
-def read_standard_input(decode: Callable[[str], Any] = json.loads) -> Flow[Any]:
+def read_standard_input(
+    decode: Callable[[str], Any] = json.loads, *, max_bytes: int = LINE_BYTES
+) -> Flow[Any]:
     """What comes through standard input, one element for each line, JSON unless ``decode`` says.
 
     With ``decode=str`` elements are the lines themselves. Empty lines are left out. There is one
@@ -38,15 +41,17 @@ def read_standard_input(decode: Callable[[str], Any] = json.loads) -> Flow[Any]:
 
     Replay: none.
 
-    Errors: ``ValueError`` with the number of a line that ``decode`` cannot take; ``OSError`` if
-    reading fails. At once: ``RuntimeError`` for a program without standard input.
+    Errors: ``ValueError`` with the number of a line that ``decode`` cannot take, or that has more
+    than ``max_bytes``, by default 16 MiB; ``OSError`` if reading fails. At once: ``RuntimeError``
+    for a program without standard input.
 
     Example:
         >>> from penstock.connectors import read_standard_input
         >>> read_standard_input(str).take(1).run_sync()  # doctest: +SKIP
         'hello'
     """
-    return Flow(StandardInput(require_descriptor(), require_callable(NAME, decode)))
+    most = require_size(NAME, "max_bytes", max_bytes)
+    return Flow(StandardInput(require_descriptor(), require_callable(NAME, decode), most))
 
 
 def require_descriptor() -> int:
@@ -62,24 +67,28 @@ class StandardInput(Origin):
 
     checked = True
 
-    def __init__(self, descriptor: int, decode: Callable[[str], Any]) -> None:
+    def __init__(self, descriptor: int, decode: Callable[[str], Any], max_bytes: int) -> None:
         super().__init__(NAME)
         self._descriptor = descriptor
         self._decode = decode
+        self._max_bytes = max_bytes
 
     def open(self, host: Host, each: int) -> Elements:
         """A thread reads, once something is wanted."""
         intake = Intake(host, each)
-        intake.on_subscribe(Reading(self._descriptor, self._decode, intake))
+        intake.on_subscribe(Reading(self._descriptor, self._decode, self._max_bytes, intake))
         return intake.elements()
 
 
 class Reading:
     """The subscription to a descriptor: as many lines as were requested."""
 
-    def __init__(self, descriptor: int, decode: Callable[[str], Any], intake: Intake) -> None:
+    def __init__(
+        self, descriptor: int, decode: Callable[[str], Any], max_bytes: int, intake: Intake
+    ) -> None:
         self._descriptor = descriptor
         self._decode = decode
+        self._max_bytes = max_bytes
         self._intake = intake
         self._requests: SimpleQueue[int] = SimpleQueue()
         self._cancelled = False
@@ -121,6 +130,8 @@ class Reading:
         """A line that is not empty; none at the end."""
         while True:
             line, found, rest = self._chunk.partition(b"\n")
+            if len(line.removesuffix(b"\r")) > self._max_bytes:
+                raise LineTooLong(f"standard input, line {self._number + 1}", self._max_bytes)
             if not found:
                 # Not through sys.stdin, whose lock a thread that waits would hold at the exit.
                 read = os.read(self._descriptor, CHUNK)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import socket
 from asyncio import CancelledError, create_task, gather
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -12,23 +10,37 @@ from typing import Any, Final
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
+from websockets.http11 import Request as Handshake
+from websockets.http11 import Response
 from websockets.typing import Origin, Subprotocol
 
 from penstock.api import UNBOUNDED
+from penstock.connectors.admission import Admission, Authenticate, Refusal
 from penstock.connectors.arguments import require_texts
-from penstock.connectors.frames import COMPLETE, PROTOCOL, error_frame, next_frame, read_frame
+from penstock.connectors.door import HANDSHAKE, Door
+from penstock.connectors.frames import (
+    COMPLETE,
+    PROTOCOL,
+    FrameError,
+    error_frame,
+    next_frame,
+    read_frame,
+)
 from penstock.connectors.json_text import json_text
 from penstock.connectors.outflow import Outflow
-from penstock.connectors.remote_error import told
+from penstock.connectors.remote_error import ClientMistake, told
+from penstock.connectors.requests import Request
 from penstock.connectors.serving import (
     Connections,
     FlowFactory,
     Policy,
-    Request,
     Server,
+    Site,
     Stop,
     served,
 )
+from penstock.connectors.strangers import quiet
+from penstock.connectors.tls import ServerTls
 from penstock.demand import illegal_request
 from penstock.flow.operators.overflow import Overflow
 
@@ -47,8 +59,6 @@ MESSAGE_BYTES: Final = 64 * 1024
 REASON_BYTES: Final = 123
 """No longer may the reason be for which a connection is closed."""
 
-logger = logging.getLogger(__name__)
-
 
 def serve_websocket(
     flow_factory: FlowFactory,
@@ -59,13 +69,23 @@ def serve_websocket(
     policy: Policy = "wait",
     encode: Callable[[Any], str] = json_text,
     origins: Iterable[str] = (),
+    authenticate: Authenticate | None = None,
+    ssl: ServerTls | None = None,
+    max_connections: int | None = None,
 ) -> Server:
     """Serve flows to whoever connects, until the server is closed.
 
     Each connection gets one subscription of its own, to ``flow_factory(request)``, where
-    ``request`` has ``path``, ``query``, and ``after``, the position to go on behind, if the other
-    end names one. ``encode`` makes JSON of an element. Programs may connect, and the web pages
-    whose ``origins`` are given, such as "https://example.org".
+    ``request`` has ``path``, ``query``, ``headers``, ``peer``, and ``after``, the position to go on
+    behind, if the other end names one. ``encode`` makes JSON of an element.
+
+    Programs may connect, and the web pages whose ``origins`` are given, such as
+    "https://example.org". ``authenticate(request)`` says who of them may: on ``False`` they get the
+    status 401, or 403 if they have sent an ``Authorization``, and nothing else; it may be a
+    coroutine function. ``ssl`` is a file with certificate and key, a pair of files, or an
+    ``SSLContext``; with it, the server speaks ``wss://`` only. Beyond ``max_connections``, by
+    default half of the files that the program may open and at most 1,000, the status is 503.
+    Whoever says nothing is cut off after 10 seconds.
 
     ``policy`` says what happens if a connection is slower than its flow: "wait" holds the flow
     back; the others let it run, and once ``capacity`` elements wait, "drop" leaves out those that
@@ -81,8 +101,9 @@ def serve_websocket(
     their way, and more are requested as the socket takes them.
 
     Errors: those of a flow, and what ``flow_factory`` and ``encode`` raise, end the connection
-    concerned, which is told so, and are logged. At once: ``OSError`` for a port that cannot be
-    used, ``ValueError`` and ``TypeError`` for arguments.
+    concerned, and are logged; the other end gets a number under which the log has them, and words
+    only about what it did itself. At once: ``OSError`` for a port that cannot be used,
+    ``ValueError`` and ``TypeError`` for arguments, such as a certificate without its key.
 
     Example:
         >>> from penstock.connectors import from_websocket, serve_websocket
@@ -94,23 +115,33 @@ def serve_websocket(
     """
     connections = Connections(NAME, flow_factory, capacity, policy, encode)
     pages = [Origin(text) for text in require_texts(NAME, "origins", origins)]
-    return served(NAME, "ws", host, port, partial(start, connections, pages))
+    site = Site.of(NAME, host, port, authenticate, ssl, max_connections)
+    return served(site, "ws", partial(start, connections, pages, site))
 
 
-async def start(connections: Connections, pages: list[Origin], listening: socket.socket) -> Stop:
+async def start(connections: Connections, pages: list[Origin], site: Site, door: Door) -> Stop:
     """Serve on this loop; without ``pages``, nobody who names a page at all."""
+    encrypted: dict[str, Any] = (
+        {} if site.tls is None else {"ssl": site.tls, "ssl_handshake_timeout": HANDSHAKE}
+    )
     server = await serve(
         partial(answer, connections),
-        sock=listening,
+        sock=door,
+        process_request=partial(refused, Admission(NAME, site.authenticate, door)),
         select_subprotocol=selected,
         origins=[None, *pages],
         compression=None,  # it would need a window of its own for each connection
+        open_timeout=HANDSHAKE,
+        server_header=None,
+        logger=quiet("websockets.server"),
         ping_timeout=SILENCE,
         close_timeout=CLOSING,
         max_size=MESSAGE_BYTES,
+        **encrypted,
     )
 
     async def stop() -> None:
+        door.turn_out_who_is_not_served()
         server.close()
         await server.wait_closed()
 
@@ -122,12 +153,43 @@ def selected(connection: ServerConnection, offered: Sequence[Subprotocol]) -> Su
     return PROTOCOL if PROTOCOL in offered else None
 
 
+def request_of(connection: ServerConnection) -> Request:
+    """What the other end asks for."""
+    handshake = connection.request
+    assert handshake is not None
+    path, _, query = handshake.path.partition("?")
+    return Request.of(path, query, handshake.headers.raw_items(), peer_of(connection)[0])
+
+
+def peer_of(connection: ServerConnection) -> tuple[str, int]:
+    """The address of the other end, and its port."""
+    host, port = connection.remote_address[:2]
+    return host, port
+
+
+async def refused(
+    admission: Admission, connection: ServerConnection, handshake: Handshake
+) -> Response | None:
+    """What somebody is told who is not served."""
+    try:
+        request = request_of(connection)
+    except ClientMistake as error:
+        refusal: Refusal | None = Refusal(400, f"{error}\n", {})
+    else:
+        refusal = await admission.refusal(request, peer_of(connection))
+    if refusal is None:
+        return None
+    response = connection.respond(refusal.status, refusal.words)
+    for name, value in refusal.headers.items():
+        response.headers[name] = value
+    return response
+
+
 async def answer(connections: Connections, connection: ServerConnection) -> None:
     """Send what is wanted until either end has enough."""
     dialogue = Dialogue(connection, connections.encode)
     try:
-        assert connection.request is not None
-        flow = connections.flow_for(Request.of(connection.request.path))
+        flow = connections.flow_for(request_of(connection))
         with connections.subscribed(flow) as outflow:
             await dialogue.hold(outflow)
     except Exception as error:
@@ -180,15 +242,13 @@ class Dialogue:
 
     async def fail(self, error: Exception) -> None:
         """Tell the other end why this is the end."""
-        logger.warning(
-            "%s: %s ends with an error", NAME, self._connection.remote_address, exc_info=error
-        )
+        words = told(NAME, peer_of(self._connection)[0], error)
         try:
             if self._asks:
-                await self._connection.send(error_frame(error))
+                await self._connection.send(error_frame(words))
             slow = isinstance(error, Overflow)
             code = CloseCode.TRY_AGAIN_LATER if slow else CloseCode.INTERNAL_ERROR
-            reason = told(error).encode()[:REASON_BYTES]
+            reason = words.encode()[:REASON_BYTES]
             await self._connection.close(code, reason.decode(errors="ignore"))
         except ConnectionClosed:
             pass
@@ -201,6 +261,6 @@ def requested(message: str | bytes) -> int | None:
         return None
     illegal = illegal_request(content)
     if illegal is not None:
-        raise illegal  # 3.9
+        raise FrameError(str(illegal))  # 3.9
     wanted: int = content
     return wanted

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from asyncio import CancelledError, create_task, gather
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
-from ssl import SSLCertVerificationError
 from typing import Any, Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -22,18 +21,22 @@ from websockets.exceptions import (
 )
 from websockets.frames import Close, CloseCode
 
+from penstock.connectors.access import Auth, require_access
 from penstock.connectors.arguments import require_url
 from penstock.connectors.credit import Credit, fed_with_credit
 from penstock.connectors.frames import CANCEL, PROTOCOL, FrameError, read_frame, request_frame
 from penstock.connectors.positions import behind_positions
 from penstock.connectors.reconnecting import FOREVER, Lost, Tell
-from penstock.connectors.remote import FromRemote, Remote, Visits
+from penstock.connectors.remote import MESSAGE_BYTES, FromRemote, Remote, Visits
 from penstock.connectors.remote_error import RemoteError
 from penstock.connectors.socket_options import SMALL_WINDOW, WATCHED
+from penstock.connectors.strangers import quiet
+from penstock.connectors.tls import SourceTls, certificate_problem
 from penstock.demand import shorten
 from penstock.flow import Flow, Retry
 from penstock.flow.arguments import require_callable, require_size
 from penstock.rules import cite
+from penstock.runtime import printable
 
 __all__ = ["from_websocket"]
 
@@ -49,7 +52,10 @@ def from_websocket(
     position_of: Callable[[Any], object] | None = None,
     decode: Callable[[str | bytes], Any] = json.loads,
     max_queue: int = 16,
-    max_bytes: int = 1024 * 1024,
+    max_bytes: int = MESSAGE_BYTES,
+    headers: Mapping[str, str] | None = None,
+    auth: Auth | None = None,
+    ssl: SourceTls | None = None,
     reconnect: Retry = FOREVER,
     on_state: Tell | None = None,
 ) -> Flow[Any]:
@@ -65,6 +71,12 @@ def from_websocket(
     ``serve_websocket`` of Penstock, and whoever else speaks its subprotocol, sends elements only as
     they are requested. ``decode`` is for the messages of other servers.
 
+    ``auth`` is (user, password), a bearer token, or a function that gives either, called for each
+    connection; ``headers`` are sent as well. Neither is ever shown, nor is what stands in the url
+    beside host and path. They are for this server: with them, a redirect is refused. ``ssl`` is the
+    file of the authorities that are trusted, or an ``SSLContext``; without it, those of this
+    machine are.
+
     Emits when: a message has come.
     Backpressures when: nothing is wanted; no message is read, and none is requested.
     Completes when: the server says so, or closes the connection as normal.
@@ -77,9 +89,10 @@ def from_websocket(
     server that knows ``after``; else none.
 
     Errors: ``RemoteError`` if the stream at the server fails; ``ConnectionError`` when
-    ``reconnect`` gives up, or the server refuses; ``ValueError`` for a message that cannot be
-    decoded, or has more than ``max_bytes``. At once: ``ValueError`` for a url that is not
-    ``ws://`` or ``wss://``.
+    ``reconnect`` gives up, the server refuses, or its certificate is not trusted, which is not
+    tried again; ``ValueError`` for a message that cannot be decoded, or has more than
+    ``max_bytes``. At once: ``ValueError`` for a url that is not ``ws://`` or ``wss://``, and for
+    ``headers``, ``auth`` and ``ssl`` that cannot be used.
 
     Example:
         >>> from penstock.connectors import from_websocket, serve_websocket
@@ -87,11 +100,14 @@ def from_websocket(
         ...     from_websocket(server.address).to_list().run_sync()
         [0, 1, 2]
     """
+    address, access = require_access(
+        NAME, require_url(NAME, url, ("ws", "wss")), headers, auth, ssl
+    )
     source = Source(
         None if position_of is None else require_callable(NAME, position_of),
         require_size(NAME, "max_queue", max_queue),
         require_size(NAME, "max_bytes", max_bytes),
-        Remote(NAME, require_url(NAME, url, ("ws", "wss")), decode, reconnect, on_state),
+        Remote(NAME, address, decode, reconnect, on_state, access),
     )
     if position_of is None:
         return source.behind(after)
@@ -127,10 +143,15 @@ class WebsocketVisits(Visits):
 
     async def visit(self) -> None:
         """Take elements until the server has no more, as it can: as requested, or as they come."""
+        access = self.remote.access
+        trust: dict[str, Any] = {} if access.context is None else {"ssl": access.context}
         try:
-            async with connect(
+            async with (Direct if access.is_secret else connect)(
                 url_behind(self.remote.url, self._position),
                 subprotocols=[PROTOCOL],
+                additional_headers=access.headers(),
+                logger=quiet("websockets.client"),
+                **trust,
                 max_queue=self._source.max_queue,
                 max_size=self._source.max_bytes,
                 compression=None,  # which would need a window of its own for each connection
@@ -148,6 +169,9 @@ class WebsocketVisits(Visits):
 
     def _verdict_on(self, error: Exception) -> Exception:
         """What a connection that failed means: it is lost, or there is no use in another one."""
+        distrust = certificate_problem(error)
+        if distrust:
+            return ConnectionError(f"{self.remote}: {distrust}; there is no other attempt")
         match error:
             case ConnectionClosed(sent=Close(code=CloseCode.MESSAGE_TOO_BIG)):
                 size = self._source.max_bytes
@@ -155,7 +179,7 @@ class WebsocketVisits(Visits):
                     f"{self.remote} sent more than {size} bytes at once; raise max_bytes"
                 )
             case ConnectionClosed():
-                return Lost(f"the connection was lost: {error}")
+                return Lost(f"the connection was lost: {printable(str(error))}")
             case InvalidStatus(response=response) if response.status_code >= 500:
                 return Lost(f"the server answered with the status {response.status_code}")
             case InvalidStatus(response=response):
@@ -164,10 +188,10 @@ class WebsocketVisits(Visits):
                 )
             case InvalidMessage(__cause__=EOFError()):
                 return Lost("the server went away while it answered")
-            case InvalidHandshake() | SSLCertVerificationError():
-                return ConnectionError(f"{self.remote}: {error}")
+            case InvalidHandshake():
+                return ConnectionError(f"{self.remote}: {printable(str(error))}")
             case _:
-                return Lost(f"no connection: {str(error) or type(error).__name__}")
+                return Lost(f"no connection: {printable(str(error)) or type(error).__name__}")
 
     async def _take_what_comes(self, connection: ClientConnection) -> None:
         """Read no message before one is wanted, and let the system take in little."""
@@ -196,7 +220,7 @@ class WebsocketVisits(Visits):
                 elif kind == "complete":
                     return
                 else:
-                    raise RemoteError(str(content))
+                    raise RemoteError(printable(str(content)))
             raise Lost("the server went away")
         except FrameError as error:
             raise ValueError(f"{self.remote}: {error}") from None
@@ -226,6 +250,14 @@ class WebsocketVisits(Visits):
             self._position = self._source.position_of(element)
         self.reconnecting.progressed()
         return element
+
+
+class Direct(connect):
+    """A connection that goes to the server that is named, and to no other that it names."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Refuse to take credentials elsewhere."""
+        return exc
 
 
 def url_behind(url: str, position: object) -> str:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 from penstock.connectors import replay, serve_websocket
-from penstock.connectors.serving import Request
+from penstock.connectors.requests import Request
 from penstock.demo import week
 from penstock.demo.in_step import InStep
 from penstock.flow import Flow
