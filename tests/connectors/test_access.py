@@ -93,6 +93,9 @@ def test_what_opens_a_server_is_shown_nowhere(
         def has_trouble(self, words: str) -> None:
             states.append(words)
 
+        def has_lost(self, elements: int | None, words: str) -> None:
+            states.append(words)
+
     with Asked(serve).at() as address, listening(Listener()):
         url = with_credentials(address, "SECRET:SECRET", "/live?token=SECRET#SECRET")
         flow = read(url, headers={"X-Key": "SECRET"}, on_state=states.append, reconnect=ONCE)
