@@ -13,7 +13,7 @@ from penstock.flow import Flow
 from penstock.flow.arguments import require_callable, require_clock, require_seconds
 from penstock.flow.elements import PENDING, Elements, Host, discard
 from penstock.flow.operators.alarm import Alarm
-from penstock.flow.stage import Stage
+from penstock.flow.stage import EACH_ALONE, Stage
 from penstock.runtime import Clock
 
 __all__ = ["replay"]
@@ -87,6 +87,7 @@ def require_speed(speed: object) -> float:
 class Paced(Stage):
     """Each element at its time, or as soon as it is wanted after that."""
 
+    rerun = EACH_ALONE
     waits = True
     level = True
 

@@ -71,8 +71,8 @@ def from_server_sent_events(
     Demand: window: nothing is read before an event is wanted; up to 64 KB are received ahead of
     that, before TCP holds the server back.
 
-    Replay: position, by the ids of events: ``on_spark(position=lambda event: event.id)``. None if
-    the server names no ids.
+    Replay: position, by the ids of events; an event without one ends a stream that is recorded.
+    With a server that names no ids, write ``on_spark(resume="none")``.
 
     Errors: ``RemoteError`` if the stream at a server of Penstock fails; ``ConnectionError`` when
     ``reconnect`` gives up, the server refuses, sends something else, or its certificate is not
@@ -98,7 +98,12 @@ def from_server_sent_events(
         last = first if position is None else require_id(position)
         return Flow(FromRemote(NAME, fed_by, partial(EventVisits, remote, most, last)))
 
-    return behind_positions(NAME, behind)
+    return behind_positions(NAME, behind, id_of)
+
+
+def id_of(event: Event) -> str | None:
+    """Its position, if the server names any."""
+    return event.id or None
 
 
 def require_id(given: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -65,8 +66,8 @@ def tail_json_lines(
 
     Demand: exact.
 
-    Replay: position: ``on_spark(position=lambda line: line.position)``. The position knows its
-    file, by its number in the file system and a checksum, so what was rotated meanwhile is found.
+    Replay: position, that of the line. The position knows its file, by its number in the file
+    system and a checksum, so what was rotated meanwhile is found.
 
     Errors: ``ValueError`` with file and byte for what is no JSON, or null; ``OSError`` if the file
     cannot be read. At once: ``IsADirectoryError``, ``ValueError`` for ``poll`` not above 0.
@@ -93,7 +94,7 @@ def tail_json_lines(
         start = first if position is None else require_position("position", position)
         return Flow(Tail(file, start, seconds, checked_clock, listener))
 
-    return behind_positions(NAME, behind)
+    return behind_positions(NAME, behind, attrgetter("position"))
 
 
 def require_position(name: str, given: Any) -> int | Position:

@@ -85,8 +85,7 @@ def from_websocket(
     Demand: exact with a server that speaks the subprotocol; else window: up to ``max_queue``
     messages are held, and then those that fit into 64 KB, before TCP holds the server back.
 
-    Replay: position with ``position_of``, which ``on_spark(position=...)`` gets as well, and a
-    server that knows ``after``; else none.
+    Replay: position with ``position_of`` and a server that knows ``after``; else none.
 
     Errors: ``RemoteError`` if the stream at the server fails; ``ConnectionError`` when
     ``reconnect`` gives up, the server refuses, or its certificate is not trusted, which is not
@@ -112,7 +111,7 @@ def from_websocket(
     if position_of is None:
         return source.behind(after)
     return behind_positions(
-        NAME, lambda position: source.behind(after if position is None else position)
+        NAME, lambda position: source.behind(after if position is None else position), position_of
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from penstock.flow.stage import Origin
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
 
-__all__ = ["Fluent", "opened", "with_origin"]
+__all__ = ["Fluent", "extended", "opened", "stages_of", "with_origin"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -89,8 +89,7 @@ class Fluent(Generic[T_co]):
     def plan(self) -> Plan:
         """How this flow runs."""
         if self._plan is None:
-            stages = [flow._stage for flow in self._lineage() if flow._stage is not None]
-            self._plan = Plan(self._origin, stages[::-1])
+            self._plan = Plan(self._origin, stages_of(self))
         return self._plan
 
     def _lineage(self) -> Iterator[Fluent[Any]]:
@@ -133,8 +132,16 @@ def opened(
 
 def with_origin(flow: Fluent[Any], origin: Origin) -> Flow[Any]:
     """The stages of ``flow`` behind another origin."""
-    moved = Fluent.flow(origin)
-    for each in reversed(list(flow._lineage())):
-        if each._stage is not None:
-            moved = moved._then(each._stage)
-    return moved
+    return extended(Fluent.flow(origin), stages_of(flow))
+
+
+def extended(flow: Fluent[Any], stages: Iterable[AnyStage] = ()) -> Flow[Any]:
+    """``flow`` with more stages."""
+    for stage in stages:
+        flow = flow._then(stage)
+    return flow if isinstance(flow, Fluent.flow) else with_origin(flow, flow._origin)
+
+
+def stages_of(flow: Fluent[Any]) -> list[AnyStage]:
+    """Its stages, in the order in which an element meets them."""
+    return [each._stage for each in flow._lineage() if each._stage is not None][::-1]

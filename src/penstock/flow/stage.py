@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from copy import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Self, TypeAlias
 
-from penstock.api import UNBOUNDED
+from penstock.api import UNBOUNDED, Publisher
 from penstock.flow.elements import Elements, Host, close, started
 from penstock.flow.site import Site, caller
 from penstock.runtime import Executor
@@ -19,10 +20,45 @@ from penstock.runtime import Executor
 if TYPE_CHECKING:
     from penstock.flow.weaving import Loop
 
-__all__ = ["Origin", "Part", "Replay", "Stage", "Woven"]
+__all__ = [
+    "BY_TIME",
+    "EACH_ALONE",
+    "FROM_START",
+    "IN_ORDER",
+    "UNKNOWN",
+    "Origin",
+    "Part",
+    "Replay",
+    "Rerun",
+    "Stage",
+    "Woven",
+]
 
 Replay: TypeAlias = Literal["from_start", "position", "none"]
 """What a source can do after a restart: give the same again, go on behind a position, neither."""
+
+
+class Rerun(NamedTuple):
+    """What a new run of an operator gives, after a restart.
+
+    ``repeats``    whether it gives the same again for the same elements from the first one on,
+                   whatever the timing; ``None`` if that depends on what nobody here knows
+    ``severable``  whether a new run can take over downstream of any element that it gave
+    ``holds``      whether it may still keep something of the elements that came when it gives one
+    """
+
+    repeats: bool | None
+    severable: bool = False
+    holds: bool = True
+
+
+UNKNOWN: Final = Rerun(repeats=None)
+EACH_ALONE: Final = Rerun(repeats=True, severable=True, holds=False)
+"""What becomes of an element depends on nothing else, and it is one element at most."""
+IN_ORDER: Final = Rerun(repeats=True, severable=True)
+FROM_START: Final = Rerun(repeats=True)
+"""It remembers what came before."""
+BY_TIME: Final = Rerun(repeats=False)
 
 
 class Part(ABC):
@@ -32,6 +68,7 @@ class Part(ABC):
     ``title``       what the user calls the flow that ends here
     ``mark``        what errors that pass it are to say
     ``on_discard``  what is told of elements that will not be delivered
+    ``rerun``       what a new run of it gives
     """
 
     name: str
@@ -40,6 +77,7 @@ class Part(ABC):
     title: str = ""
     mark: str = ""
     on_discard: Callable[[Any], object] | None = None
+    rerun: Rerun = UNKNOWN
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -57,11 +95,25 @@ class Origin(Part):
     ``waits``     whether it may yield ``PENDING``
     ``executor``  where all that follows it runs; ``None`` for whoever asks
     ``replay``    what it can do after a restart
+    ``carries``   whether it gives the elements of its one upstream as they are and in order
     """
 
     waits: bool = True
     executor: Executor | None = None
     replay: Replay = "none"
+    carries: bool = False
+
+    @property
+    def upstreams(self) -> tuple[Publisher[Any], ...]:
+        """The flows whose elements it gives; none if it makes them itself."""
+        upstream = getattr(self, "upstream", None)
+        return () if upstream is None else (upstream,)
+
+    def over(self, *upstreams: Publisher[Any]) -> Self:
+        """The same with other upstreams, as many as it has."""
+        moved = copy(self)
+        (vars(moved)["upstream"],) = upstreams
+        return moved
 
     def prepare(self, host: Host) -> Any:
         """Make what ``start`` and ``open`` share; it is kept as ``host.prepared``."""

@@ -6,11 +6,9 @@ from operator import is_
 from typing import Any, Final
 
 from penstock.api import Publisher
-from penstock.flow.fluent import Fluent
+from penstock.flow.fluent import Fluent, stages_of
 from penstock.flow.operators.hops import PublishOn, SubscribeOn
 from penstock.flow.operators.limit_rate import LimitRate
-from penstock.flow.plan import AnyStage
-from penstock.flow.weaving import Segment
 
 __all__ = ["gives_one_for_each"]
 
@@ -35,12 +33,3 @@ def gives_one_for_each(flow: Publisher[Any], entrance: Publisher[Any]) -> bool:
         and all(stage.level for stage in stages)
         and gives_one_for_each(origin.upstream, entrance)
     )
-
-
-def stages_of(flow: Fluent[Any]) -> list[AnyStage]:
-    """Its stages, in the sequence in which an element meets them."""
-    return [
-        stage
-        for part in flow.plan.segments
-        for stage in (part.stages if isinstance(part, Segment) else (part,))
-    ]

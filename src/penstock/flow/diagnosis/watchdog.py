@@ -11,7 +11,7 @@ from penstock.flow.diagnosis.explanation import Run
 from penstock.flow.diagnosis.looking import run_of
 from penstock.flow.elements import PENDING, Elements, Host, close, started
 from penstock.flow.sources.clock import system_clock
-from penstock.flow.stage import Stage
+from penstock.flow.stage import EACH_ALONE, Stage
 from penstock.runtime import Clock, Timer, report_undelivered
 
 __all__ = ["WatchStalls"]
@@ -22,6 +22,7 @@ logger: Final = logging.getLogger("penstock.flow")
 class WatchStalls(Stage):
     """Counts the elements that go by, for a watchdog."""
 
+    rerun = EACH_ALONE
     waits = True  # so that the host counts what it delivers, and can say what is wanted
 
     def __init__(

@@ -12,7 +12,7 @@ from penstock.flow.expression import Expression, constants_of, text_of
 from penstock.flow.fluent import opened
 from penstock.flow.operators.alarm import Alarm
 from penstock.flow.operators.holding import Holding
-from penstock.flow.stage import Woven
+from penstock.flow.stage import Rerun, Woven
 from penstock.flow.weaving import Loop
 from penstock.runtime import Clock
 
@@ -25,6 +25,7 @@ LARGEST_BATCH: Final = 1_000
 class Batches(Woven):
     """Lists of ``size`` elements, or up to an element of which ``last`` holds."""
 
+    rerun = Rerun(repeats=False, severable=True, holds=False)
     closes = True
 
     def __init__(self, size: int, last: Expression | None) -> None:
@@ -49,6 +50,7 @@ class Batches(Woven):
 class TimedBatches(Holding):
     """Lists that are also closed some time after their first element, or by a publisher."""
 
+    rerun = Rerun(repeats=False, severable=True)
     checked = True
 
     def __init__(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from copy import copy
 from operator import length_hint
-from typing import Any
+from typing import Any, Self
 
 from penstock.api import Publisher
 from penstock.flow.elements import Elements, Host, started
@@ -24,6 +25,17 @@ class Combination(Origin):
         super().__init__(name)
         self.waits = any(map(may_wait, publishers))
         self._publishers = publishers
+
+    @property
+    def upstreams(self) -> tuple[Publisher[Any], ...]:
+        """All of them."""
+        return tuple(self._publishers)
+
+    def over(self, *upstreams: Publisher[Any]) -> Self:
+        """The same of other publishers."""
+        moved = copy(self)
+        moved._publishers = upstreams
+        return moved
 
     def open(self, host: Host, each: int) -> Elements:
         """Subscribe to all of them at once."""

@@ -7,12 +7,15 @@ from typing import Any
 from penstock.flow.elements import PENDING, Elements, Host, discard
 from penstock.flow.operators.combination import Combination
 from penstock.flow.operators.inputs import Input
+from penstock.flow.stage import BY_TIME
 
 __all__ = ["CombineLatest"]
 
 
 class CombineLatest(Combination):
     """Tuples of the latest element of each input, one for each element that comes."""
+
+    rerun = BY_TIME
 
     def combined(self, inputs: list[Input], host: Host) -> Elements:
         """The inputs take turns, one element each."""

@@ -8,13 +8,15 @@ from penstock.api import UNBOUNDED, Publisher
 from penstock.flow.elements import PENDING, Elements, Host, close
 from penstock.flow.fluent import opened
 from penstock.flow.operators.inputs import may_wait
-from penstock.flow.stage import Stage
+from penstock.flow.stage import FROM_START, Stage
 
 __all__ = ["StartWith", "Then"]
 
 
 class StartWith(Stage):
     """Given elements first."""
+
+    rerun = FROM_START
 
     def __init__(self, elements: tuple[Any, ...]) -> None:
         super().__init__("start_with")

@@ -10,6 +10,7 @@ from penstock.flow.elements import PENDING, Elements, Host
 from penstock.flow.intake import PREFETCH
 from penstock.flow.operators.alarm import Alarm
 from penstock.flow.operators.holding import Holding
+from penstock.flow.stage import IN_ORDER
 from penstock.runtime import Clock
 
 __all__ = ["Delay"]
@@ -17,6 +18,8 @@ __all__ = ["Delay"]
 
 class Delay(Holding):
     """Each element so much later. What is held are pairs of a moment and an element."""
+
+    rerun = IN_ORDER
 
     def __init__(self, seconds: float, clock: Clock | None) -> None:
         super().__init__("delay", clock)

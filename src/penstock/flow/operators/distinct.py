@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.flow.expression import Expression, constants_of, text_of
 from penstock.flow.operators.each import Applied
-from penstock.flow.stage import Woven
+from penstock.flow.stage import FROM_START, Woven
 from penstock.flow.weaving import Loop
 
 __all__ = ["Distinct", "DistinctUntilChanged"]
@@ -12,6 +12,8 @@ __all__ = ["Distinct", "DistinctUntilChanged"]
 
 class Distinct(Woven):
     """The first element of each key, for a bounded number of keys."""
+
+    rerun = FROM_START
 
     def __init__(self, name: str, key: Expression, capacity: int) -> None:
         super().__init__(name, text_of(key), (capacity, too_many_keys, *constants_of(key)))
@@ -37,6 +39,8 @@ def too_many_keys(capacity: int) -> OverflowError:
 
 class DistinctUntilChanged(Applied):
     """The elements whose key is not that of the element in front."""
+
+    rerun = FROM_START
 
     def weave(self, loop: Loop, *values: str) -> None:
         """The key of the element in front."""

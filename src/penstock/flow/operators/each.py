@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.api import UNBOUNDED
 from penstock.flow.expression import Expression, calculates, constants_of, text_of
-from penstock.flow.stage import Woven
+from penstock.flow.stage import EACH_ALONE, IN_ORDER, Woven
 from penstock.flow.weaving import Loop
 
 __all__ = ["Applied", "Filter", "FlatMapIterable", "ForEach", "Map", "MapNotNone"]
@@ -25,6 +25,7 @@ class Applied(Woven):
 class Map(Applied):
     """``x`` becomes what the function returns."""
 
+    rerun = EACH_ALONE
     level = True
 
     def weave(self, loop: Loop, *values: str) -> None:
@@ -34,6 +35,8 @@ class Map(Applied):
 
 class MapNotNone(Applied):
     """``x`` becomes what the function returns, and is left out if that is ``None``."""
+
+    rerun = EACH_ALONE
 
     def weave(self, loop: Loop, *values: str) -> None:
         """One line and one question."""
@@ -45,6 +48,8 @@ class MapNotNone(Applied):
 class Filter(Applied):
     """``x`` goes on if the function says so."""
 
+    rerun = EACH_ALONE
+
     def weave(self, loop: Loop, *values: str) -> None:
         """One question."""
         loop.drop_if(f"not {self.result(*values)}")
@@ -53,6 +58,7 @@ class Filter(Applied):
 class FlatMapIterable(Applied):
     """All that the function returns takes the place of ``x``."""
 
+    rerun = IN_ORDER
     expands = True
 
     def weave(self, loop: Loop, *values: str) -> None:

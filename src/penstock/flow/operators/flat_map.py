@@ -10,7 +10,7 @@ from penstock.flow.arguments import require_publisher
 from penstock.flow.elements import Elements, Host, started
 from penstock.flow.operators.inputs import Input, open_input
 from penstock.flow.operators.merging import Merging
-from penstock.flow.stage import Stage
+from penstock.flow.stage import BY_TIME, Rerun, Stage
 
 __all__ = ["FlatMap"]
 
@@ -32,6 +32,8 @@ class FlatMap(Stage):
         self._function = function
         self._concurrency = concurrency
         self._prefetch = prefetch
+        # One after the other, they give the same again if each of the publishers does.
+        self.rerun = Rerun(repeats=None, severable=True) if concurrency == 1 else BY_TIME
 
     def apply(self, elements: Elements, host: Host) -> Elements:
         """What it knows of its size is said at once."""

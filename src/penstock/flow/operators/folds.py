@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.api import UNBOUNDED
 from penstock.flow.expression import Expression, constants_of, text_of
-from penstock.flow.stage import Woven
+from penstock.flow.stage import FROM_START, Woven
 from penstock.flow.weaving import Loop
 
 __all__ = ["Collect", "Fold", "Last", "Scan"]
@@ -16,6 +16,7 @@ __all__ = ["Collect", "Fold", "Last", "Scan"]
 class Scan(Woven):
     """``x`` becomes what it was combined into with all that came before."""
 
+    rerun = FROM_START
     level = True
 
     def __init__(self, name: str, seed: object, function: Expression) -> None:
@@ -50,6 +51,7 @@ class Fold(Scan):
 class Collect(Woven):
     """Everything in one list, or in what ``container`` makes of that list."""
 
+    rerun = FROM_START
     closes = True
     each = UNBOUNDED
 
@@ -71,6 +73,7 @@ class Collect(Woven):
 class Last(Woven):
     """The last element."""
 
+    rerun = FROM_START
     closes = True
     each = UNBOUNDED
 

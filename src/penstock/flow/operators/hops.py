@@ -21,7 +21,7 @@ from penstock.flow.elements import (
 from penstock.flow.fluent import Fluent, opened
 from penstock.flow.intake import Intake, subscribe
 from penstock.flow.sources.publishers import FromPublisher
-from penstock.flow.stage import Origin
+from penstock.flow.stage import IN_ORDER, Origin
 from penstock.runtime import Executor
 
 __all__ = ["HandedOn", "PublishOn", "SubscribeOn"]
@@ -30,6 +30,8 @@ __all__ = ["HandedOn", "PublishOn", "SubscribeOn"]
 class PublishOn(Origin):
     """Elements that were made elsewhere, ahead of demand by a bounded number."""
 
+    rerun = IN_ORDER
+    carries = True
     checked = True
 
     def __init__(self, upstream: Fluent[Any], executor: Executor, prefetch: int) -> None:
@@ -144,6 +146,8 @@ class HandedOn:
 class SubscribeOn(Origin):
     """Elements that are made where they are wanted, which is on the executor."""
 
+    rerun = IN_ORDER
+    carries = True
     checked = True
 
     def __init__(self, upstream: Fluent[Any], executor: Executor) -> None:

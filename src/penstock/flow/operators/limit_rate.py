@@ -7,7 +7,7 @@ from typing import Any
 from penstock.flow.elements import Elements, Host
 from penstock.flow.fluent import Fluent
 from penstock.flow.intake import Intake, subscribe
-from penstock.flow.stage import Origin
+from penstock.flow.stage import IN_ORDER, Origin
 
 __all__ = ["LimitRate"]
 
@@ -15,6 +15,8 @@ __all__ = ["LimitRate"]
 class LimitRate(Origin):
     """Subscribes to the flow in front, which is never asked for more than ``high`` elements."""
 
+    rerun = IN_ORDER
+    carries = True
     checked = True
 
     def __init__(self, upstream: Fluent[Any], high: int, low: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.flow.operators.each import Applied
-from penstock.flow.stage import Woven
+from penstock.flow.stage import EACH_ALONE, FROM_START, Woven
 from penstock.flow.weaving import Loop
 
 __all__ = ["Skip", "SkipWhile", "Take", "TakeWhile"]
@@ -12,6 +12,7 @@ __all__ = ["Skip", "SkipWhile", "Take", "TakeWhile"]
 class Take(Woven):
     """The first elements, of which there is at least one."""
 
+    rerun = FROM_START
     stops = True
     level = True
 
@@ -30,6 +31,7 @@ class Take(Woven):
 class TakeWhile(Applied):
     """The elements in front of the first one for which the function does not hold."""
 
+    rerun = EACH_ALONE
     stops = True
 
     def weave(self, loop: Loop, *values: str) -> None:
@@ -39,6 +41,8 @@ class TakeWhile(Applied):
 
 class Skip(Woven):
     """All but the first elements."""
+
+    rerun = FROM_START
 
     def __init__(self, name: str, count: int) -> None:
         super().__init__(name, values=(count,))
@@ -54,6 +58,8 @@ class Skip(Woven):
 
 class SkipWhile(Applied):
     """The first element for which the function does not hold, and all behind it."""
+
+    rerun = FROM_START
 
     def weave(self, loop: Loop, *values: str) -> None:
         """One question, until the answer is no."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from penstock.demand import COMPLETED, shorten
 from penstock.flow.elements import PENDING, Elements, Host, discard
 from penstock.flow.event_loop import call_on, event_loop
-from penstock.flow.stage import Stage
+from penstock.flow.stage import BY_TIME, IN_ORDER, Stage
 from penstock.runtime import report_undelivered
 
 __all__ = ["MapAsync"]
@@ -32,6 +32,7 @@ class MapAsync(Stage):
         self._function = function
         self._concurrency = concurrency
         self._ordered = ordered
+        self.rerun = IN_ORDER if ordered else BY_TIME
 
     def run(self, elements: Elements, host: Host) -> Elements:
         """Keep calls going, and give what they return."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any
 
 from penstock.api import Publisher
@@ -10,7 +11,7 @@ from penstock.flow.elements import Elements, Host, started
 from penstock.flow.fluent import Fluent
 from penstock.flow.operators.inputs import Input, may_wait, open_input
 from penstock.flow.operators.merging import Merging
-from penstock.flow.stage import Origin
+from penstock.flow.stage import BY_TIME, FROM_START, Origin
 from penstock.flow.weaving import Segment
 
 __all__ = ["Merge", "one_after_the_other"]
@@ -32,8 +33,20 @@ class Merge(Origin):
         super().__init__(name)
         self.publishers = publishers
         self.waits = any(map(may_wait, publishers))
+        self.rerun = FROM_START if concurrency == 1 else BY_TIME
         self._concurrency = concurrency
         self._delay_errors = delay_errors
+
+    @property
+    def upstreams(self) -> tuple[Publisher[Any], ...]:
+        """All of them."""
+        return self.publishers
+
+    def over(self, *upstreams: Publisher[Any]) -> Merge:
+        """The same of other publishers."""
+        moved = copy(self)
+        moved.publishers = upstreams
+        return moved
 
     def open(self, host: Host, each: int) -> Elements:
         """Subscribe to the first ones at once."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from penstock.flow.elements import PENDING, Elements, Host
 from penstock.flow.operators.inputs import Input, close_all
 from penstock.flow.operators.recovery import caught
-from penstock.flow.stage import Woven
+from penstock.flow.stage import EACH_ALONE, Woven
 from penstock.flow.weaving import Loop
 
 __all__ = ["CONCURRENCY", "Merging", "Portions"]
@@ -152,6 +152,7 @@ class Merging:
 class Portions(Woven):
     """The elements of the portions that merging gives."""
 
+    rerun = EACH_ALONE
     expands = True
 
     def weave(self, loop: Loop, *values: str) -> None:

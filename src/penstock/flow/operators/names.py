@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.demand import shorten
-from penstock.flow.stage import Woven
+from penstock.flow.stage import EACH_ALONE, Woven
 from penstock.flow.weaving import Loop
 
 __all__ = ["Checkpoint", "Label", "Named"]
@@ -12,6 +12,7 @@ __all__ = ["Checkpoint", "Label", "Named"]
 class Label(Woven):
     """A place that elements pass as if it were not there."""
 
+    rerun = EACH_ALONE
     level = True
 
     def weave(self, loop: Loop, *values: str) -> None:

@@ -10,8 +10,9 @@ from penstock.flow.elements import Elements, Host, close, started, unclosed
 from penstock.flow.operators.each import Applied
 from penstock.flow.operators.names import Label
 from penstock.flow.operators.recovery import caught
+from penstock.flow.placed import plain
 from penstock.flow.site import Site
-from penstock.flow.stage import Stage
+from penstock.flow.stage import EACH_ALONE, Stage
 from penstock.flow.weaving import Loop
 from penstock.runtime import report_undelivered
 
@@ -24,6 +25,7 @@ RunEnd: TypeAlias = Literal["completed", "failed", "cancelled"]
 class DoOnNext(Applied):
     """The function is called, and ``x`` goes on as it is."""
 
+    rerun = EACH_ALONE
     level = True
 
     def weave(self, loop: Loop, *values: str) -> None:
@@ -33,6 +35,8 @@ class DoOnNext(Applied):
 
 class DoOnError(Stage):
     """The function is told of an error, which goes on."""
+
+    rerun = EACH_ALONE
 
     def __init__(self, function: Callable[[Exception], object]) -> None:
         super().__init__("do_on_error")
@@ -49,6 +53,8 @@ class DoOnError(Stage):
 
 class DoFinally(Stage):
     """The function is told how the run ended."""
+
+    rerun = EACH_ALONE
 
     def __init__(self, function: Callable[[RunEnd], object]) -> None:
         super().__init__("do_finally")
@@ -106,6 +112,7 @@ class DiscardListener:
 
     def __call__(self, element: Any) -> None:
         """Tell the function of an element; others that are discarded do not suffer from it."""
+        element = plain(element)
         if isinstance(element, self.only):
             try:
                 self.function(element)

@@ -8,7 +8,7 @@ from typing import Any
 from penstock.flow.elements import PENDING, Elements, Host, discard
 from penstock.flow.operators.alarm import Alarm
 from penstock.flow.operators.holding import Holding
-from penstock.flow.stage import Woven
+from penstock.flow.stage import Rerun, Woven
 from penstock.flow.weaving import Loop
 from penstock.runtime import Clock, SystemClock
 
@@ -17,6 +17,8 @@ __all__ = ["FirstOfPeriod", "Latest"]
 
 class FirstOfPeriod(Woven):
     """An element begins a period, in which others go no further."""
+
+    rerun = Rerun(repeats=False, severable=True, holds=False)
 
     def __init__(self, name: str, seconds: float, clock: Clock | None) -> None:
         # A clock of its own is enough to look at; nothing waits for it.
@@ -37,6 +39,8 @@ class FirstOfPeriod(Woven):
 
 class Latest(Holding):
     """The latest element, so long after the first one, or after itself if each ``restarts``."""
+
+    rerun = Rerun(repeats=False, severable=True)
 
     def __init__(self, name: str, seconds: float, clock: Clock | None, *, restarts: bool) -> None:
         super().__init__(name, clock)

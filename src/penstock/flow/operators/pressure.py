@@ -13,7 +13,7 @@ from penstock.flow.fluent import Fluent
 from penstock.flow.intake import PREFETCH, subscribe
 from penstock.flow.operators.overflow import Emitted, Overflow, keep
 from penstock.flow.operators.reservoir import Reservoir
-from penstock.flow.stage import Origin
+from penstock.flow.stage import BY_TIME, IN_ORDER, Origin, Rerun
 
 __all__ = ["BufferUnwanted", "Conflate", "DropUnwanted"]
 
@@ -21,6 +21,7 @@ __all__ = ["BufferUnwanted", "Conflate", "DropUnwanted"]
 class Unhindered(Origin):
     """Subscribes to the flow in front, and asks it for all at once."""
 
+    rerun = Rerun(repeats=False, severable=True)
     checked = True
 
     def __init__(self, name: str, upstream: Fluent[Any], capacity: int) -> None:
@@ -45,6 +46,8 @@ class BufferUnwanted(Unhindered):
     def __init__(self, upstream: Fluent[Any], capacity: int, overflow: str) -> None:
         super().__init__("on_backpressure_buffer", upstream, capacity)
         self._overflow = overflow
+        if overflow == "error":
+            self.rerun, self.carries = IN_ORDER, True
 
     def _keep(self, element: Any, kept: BoundedBuffer[Any], host: Host) -> None:
         if keep(element, kept, host, overflow=self._overflow) is Emitted.OVERFLOW:
@@ -75,6 +78,8 @@ class Conflate(Unhindered):
     ) -> None:
         super().__init__(name, upstream, 1)
         self._combine = combine
+        if combine is not None:
+            self.rerun = BY_TIME
 
     def _keep(self, element: Any, kept: BoundedBuffer[Any], host: Host) -> None:
         # What waits is taken out first: it must not be delivered while it is being combined.

@@ -5,12 +5,15 @@ from __future__ import annotations
 from penstock.flow.elements import PENDING, Elements, Host
 from penstock.flow.operators.combination import Combination
 from penstock.flow.operators.inputs import Input, close_all
+from penstock.flow.stage import BY_TIME
 
 __all__ = ["Race"]
 
 
 class Race(Combination):
     """The elements of whichever input is the first to give anything, be it its end."""
+
+    rerun = BY_TIME
 
     def combined(self, inputs: list[Input], host: Host) -> Elements:
         """Look at one after the other until one has something."""

@@ -11,7 +11,7 @@ from penstock.flow.arguments import ErrorKinds, require_publisher
 from penstock.flow.elements import Elements, Host, unclosed
 from penstock.flow.fluent import opened
 from penstock.flow.site import with_note
-from penstock.flow.stage import Stage
+from penstock.flow.stage import EACH_ALONE, Stage
 
 __all__ = ["OnErrorMap", "OnErrorResume", "caught"]
 
@@ -40,6 +40,8 @@ class OnErrorResume(Stage):
 
 class OnErrorMap(Stage):
     """In place of an error, another one."""
+
+    rerun = EACH_ALONE
 
     def __init__(self, function: Callable[[Exception], Exception], only: ErrorKinds) -> None:
         super().__init__("on_error_map")

@@ -11,7 +11,7 @@ from penstock.flow.operators.alarm import Alarm
 from penstock.flow.operators.recovery import caught
 from penstock.flow.retry import Retry
 from penstock.flow.site import note
-from penstock.flow.stage import Origin
+from penstock.flow.stage import FROM_START, Origin
 from penstock.runtime import Clock
 
 __all__ = ["Repeat", "RetryAfterErrors"]
@@ -49,6 +49,8 @@ class Restart(Origin):
 
 class Repeat(Restart):
     """The flow in front, again and again."""
+
+    rerun = FROM_START
 
     def __init__(self, upstream: Fluent[Any], times: int | None) -> None:
         super().__init__("repeat", upstream, waits=True)

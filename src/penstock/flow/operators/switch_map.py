@@ -9,7 +9,7 @@ from penstock.api import UNBOUNDED, Publisher
 from penstock.flow.arguments import require_publisher
 from penstock.flow.elements import PENDING, Elements, Host
 from penstock.flow.operators.inputs import Input, open_input
-from penstock.flow.stage import Stage
+from penstock.flow.stage import BY_TIME, Stage
 
 __all__ = ["SwitchMap"]
 
@@ -17,6 +17,7 @@ __all__ = ["SwitchMap"]
 class SwitchMap(Stage):
     """The elements of the latest publisher that a function made."""
 
+    rerun = BY_TIME
     waits = True
     checked = True
     each = UNBOUNDED

@@ -9,7 +9,7 @@ from penstock.demand import COMPLETED
 from penstock.flow.elements import Elements, Host, close, started
 from penstock.flow.intake import subscribe
 from penstock.flow.operators.urgent import UrgentIntake
-from penstock.flow.stage import Stage
+from penstock.flow.stage import EACH_ALONE, Stage
 
 __all__ = ["TakeUntil"]
 
@@ -17,6 +17,7 @@ __all__ = ["TakeUntil"]
 class TakeUntil(Stage):
     """The elements that come before another publisher gives anything, be it its end."""
 
+    rerun = EACH_ALONE
     waits = True
 
     def __init__(self, publisher: Publisher[Any]) -> None:

@@ -10,7 +10,7 @@ from penstock.api import UNBOUNDED
 from penstock.demand import shorten
 from penstock.flow.elements import PENDING, Elements, Host, close, started
 from penstock.flow.operators.recovery import caught
-from penstock.flow.stage import Stage
+from penstock.flow.stage import EACH_ALONE, Stage
 
 __all__ = ["HEARD", "Log", "Tap"]
 
@@ -40,6 +40,7 @@ def silent(*arguments: object) -> None:
 class Tap(Stage):
     """Tells a listener of each signal, in front of whoever comes next."""
 
+    rerun = EACH_ALONE
     waits = True  # so that the host counts what it delivers, and `wanted` says what was requested
 
     def __init__(self, name: str, listener: object) -> None:

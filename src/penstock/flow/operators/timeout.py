@@ -8,7 +8,7 @@ from penstock.api import Publisher
 from penstock.flow.elements import PENDING, Elements, Host, close
 from penstock.flow.fluent import opened
 from penstock.flow.operators.alarm import Alarm
-from penstock.flow.stage import Stage
+from penstock.flow.stage import BY_TIME, EACH_ALONE, Stage
 from penstock.runtime import Clock
 
 __all__ = ["Timeout"]
@@ -26,6 +26,7 @@ class Timeout(Stage):
         self._seconds = seconds
         self._fallback = fallback
         self._clock = clock
+        self.rerun = EACH_ALONE if fallback is None else BY_TIME
 
     def run(self, elements: Elements, host: Host) -> Elements:
         """Time counts while there is nothing although something is wanted."""

@@ -9,7 +9,7 @@ from penstock.flow.elements import PENDING, Elements, Host, discard, started
 from penstock.flow.intake import subscribe
 from penstock.flow.operators.inputs import Input, close_all
 from penstock.flow.operators.urgent import UrgentIntake
-from penstock.flow.stage import Stage
+from penstock.flow.stage import BY_TIME, Stage
 
 __all__ = ["WithLatestFrom"]
 
@@ -17,6 +17,7 @@ __all__ = ["WithLatestFrom"]
 class WithLatestFrom(Stage):
     """Pairs of an element and what another publisher gave last."""
 
+    rerun = BY_TIME
     waits = True
     checked = True
 

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from penstock.flow.elements import PENDING, Elements, Host
 from penstock.flow.operators.combination import Combination
 from penstock.flow.operators.inputs import Input
+from penstock.flow.stage import FROM_START
 
 __all__ = ["Zip"]
 
 
 class Zip(Combination):
     """Tuples of one element of each input."""
+
+    rerun = FROM_START
 
     def combined(self, inputs: list[Input], host: Host) -> Elements:
         """Nobody waits, and nobody asks for what is discarded: the builtin does it."""

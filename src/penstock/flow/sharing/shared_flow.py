@@ -13,7 +13,7 @@ from penstock.flow.fluent import opened
 from penstock.flow.sharing.grace import require_grace
 from penstock.flow.sharing.hub import Hub
 from penstock.flow.sharing.sharing import Recipe, Sharing
-from penstock.flow.stage import Origin
+from penstock.flow.stage import FROM_START, Origin
 from penstock.runtime import Clock
 
 __all__ = ["Connection", "FromSharing", "SharedFlow"]
@@ -34,6 +34,8 @@ class Connection:
 
 class FromSharing(Origin):
     """The elements of the shared run."""
+
+    rerun = FROM_START
 
     def __init__(self, sharing: Sharing[Any]) -> None:
         super().__init__(sharing.recipe.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from penstock.api import Publisher
@@ -15,20 +16,29 @@ __all__ = ["Resumable"]
 
 
 class Resumable(Origin):
-    """The elements behind a position, of a publisher that a function makes for it."""
+    """The elements behind a position, of a publisher that a function makes for it.
+
+    ``position_of``  tells the position of an element, if it can
+    """
 
     checked = True
     replay = "position"
 
-    def __init__(self, factory: Callable[[Any], Publisher[Any]], position: object = None) -> None:
-        super().__init__("resumable")
+    def __init__(
+        self,
+        name: str,
+        factory: Callable[[Any], Publisher[Any]],
+        position_of: Callable[[Any], Any] | None = None,
+    ) -> None:
+        super().__init__(name)
+        self.position_of = position_of
         self._factory = factory
-        self._position = position
+        self._position: object = None
 
     def at(self, position: object) -> Resumable:
         """The same behind another position."""
-        other = Resumable(self._factory, position)
-        other.site = self.site
+        other = copy(self)
+        other._position = position
         return other
 
     def open(self, host: Host, each: int) -> Elements:

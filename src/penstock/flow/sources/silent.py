@@ -13,6 +13,7 @@ __all__ = ["Error", "Never"]
 class Error(Origin):
     """Nothing but an error."""
 
+    replay = "from_start"
     waits = False
     checked = True
 
@@ -28,6 +29,7 @@ class Error(Origin):
 class Never(Origin):
     """Nothing at all."""
 
+    replay = "from_start"
     checked = True
 
     def __init__(self) -> None:

@@ -143,12 +143,15 @@ class Sources:
         return Fluent._from(FromPublisher(require_publisher("from_publisher", publisher)))
 
     @staticmethod
-    def resumable(factory: Callable[[Any], Publisher[T]]) -> Flow[T]:
+    def resumable(
+        factory: Callable[[Any], Publisher[T]], *, position: Callable[[T], object] | None = None
+    ) -> Flow[T]:
         """The elements of ``factory(position)``: those behind a position, all if it is ``None``.
 
-        A position is anything that JSON has: an offset, a sequence number, the key of a row. Where
-        a flow is recorded, as by ``on_spark``, it goes on after a restart behind the last position
-        that was recorded. Anywhere else it begins with ``None``.
+        A position is anything that JSON has: an offset, a sequence number, the key of a row.
+        ``position`` tells that of an element. Where a flow is recorded, as by ``on_spark``, it goes
+        on after a restart behind the last position that was recorded, be it alone or merged with
+        others. Anywhere else it begins with ``None``.
 
         Emits when: the publisher does.
         Backpressures when: nothing is wanted.
@@ -164,16 +167,20 @@ class Sources:
             >>> lines = ["a", "b", "c"]
             >>> def behind(position):
             ...     return Flow.range(0 if position is None else position + 1, len(lines))
-            >>> flow = Flow.resumable(behind).map(lambda number: (number, lines[number]))
+            >>> flow = Flow.resumable(behind, position=lambda number: number).map(lines.__getitem__)
             >>> flow.to_list().run_sync()
-            [(0, 'a'), (1, 'b'), (2, 'c')]
+            ['a', 'b', 'c']
 
         Marble:
             --a-b|
             Flow.resumable(lambda position: flow)
             --a-b|
         """
-        return Fluent._from(Resumable(require_callable("resumable", factory)))
+        if position is not None:
+            require_callable("resumable(position=)", position)
+        return Fluent._from(
+            Resumable("resumable", require_callable("resumable", factory), position)
+        )
 
     @staticmethod
     def defer(factory: Callable[[], Publisher[T]]) -> Flow[T]:
