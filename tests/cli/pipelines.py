@@ -108,6 +108,10 @@ def on_spark(numbers: Any) -> Any:
     return numbers.on_spark("number long", resume="from_start", batch_rows=200).rows()
 
 
+def live_on_spark(numbers: Any) -> Any:
+    return numbers.map(lambda number: (number,)).on_spark("number long").rows()
+
+
 def ledger(settings: Settings) -> Callable[[Any], None]:
     """Each number is in the file when the sink is done with it."""
     assert settings.ledger is not None
@@ -130,6 +134,7 @@ def locked(numbers: Any) -> Any:
 
 
 resumes = pipeline("resumes", paced_rows, ledger, through=on_spark)
+spark_ticks = pipeline("spark-ticks", ticks, terminal, through=live_on_spark)
 spark_rows = pipeline("spark-rows", rows, terminal, through=on_spark)
 other_rows = pipeline("other-rows", rows, terminal, through=on_spark)
 wrong_column = pipeline("wrong-column", rows, terminal, through=misspelt)

@@ -72,6 +72,7 @@ def test_nothing_is_subscribed_to(monkeypatch: pytest.MonkeyPatch) -> None:
         (["no_source"], "assembly", "the source numbers cannot be made: FileNotFoundError"),
         (["completes", "--master", "local"], "assembly", "has no use for a master"),
         (["not_sendable", "--no-spark"], "functions", "cannot be sent to Spark's workers"),
+        (["spark_ticks", "--no-spark", "--checkpoint", "new"], "resume", "interval at"),
         (["spark_rows", "--master", "spork"], "assembly", "a master is local, local[n]"),
     ],
 )

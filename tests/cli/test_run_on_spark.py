@@ -72,6 +72,16 @@ def test_the_ledger_goes_on_over_a_kill(tmp_path: Path) -> None:
     assert (books["restarts"], books["lost"]) == (1, 0)
 
 
+def test_a_source_that_cannot_go_on_is_refused_in_one_line(tmp_path: Path) -> None:
+    place = tmp_path / "checkpoint"
+    ended = penstock_command("run", f"{PIPELINES}:spark_ticks", "--checkpoint", str(place))
+    assert (ended.code, ended.out) == (2, "")
+    assert "the pipeline 'spark-ticks' has a checkpoint and could not go on" in ended.err
+    assert 'resume="none" goes on live' in ended.err
+    assert ended.err.count("\n") == 1
+    assert not place.exists()
+
+
 def test_a_checkpoint_of_another_pipeline_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "pipeline.json").write_text(
         '{"format": 1, "name": "other-rows", "inputs": ["number long"]}'

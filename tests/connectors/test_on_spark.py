@@ -32,7 +32,6 @@ def test_a_pipeline_that_was_stopped_asks_for_what_it_has_not_recorded(tmp_path:
             return from_websocket(server.address, position_of=number_of).on_spark(
                 "number long",
                 checkpoint=tmp_path,
-                position=number_of,
                 max_rows=300,
                 batch_rows=100,
             )

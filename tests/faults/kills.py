@@ -52,8 +52,8 @@ class Lives(NamedTuple):
 class Life:
     """One start of the program, which is looked at until it is over."""
 
-    def __init__(self, folder: Path, count: int, crash: str = "") -> None:
-        self._process = PipelineProcess(folder, count, crash=crash)
+    def __init__(self, folder: Path, count: int, source: str, crash: str = "") -> None:
+        self._process = PipelineProcess(folder, count, source=source, crash=crash)
         self._began = time.monotonic()
         self._pause = threading.Event()
         self.seconds_to_first_row = 0.0
@@ -96,15 +96,16 @@ class Life:
 class Killing:
     """One life after the other, all but the last ended by force."""
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, source: str = "range") -> None:
         self._folder = folder
         self._count = count
+        self._source = source
         self._kills = self._orphans = 0
         self._worst_start = 0.0
 
     def at_point(self, point: str) -> None:
         """Let the program kill its process group when it comes to a point."""
-        life = Life(self._folder, self._count, crash=point)
+        life = Life(self._folder, self._count, self._source, crash=point)
         code = life.end()
         assert code == -9, f"{point}: ended with {code}\n{life.said}"
         assert life.last_word == point
@@ -112,7 +113,7 @@ class Killing:
 
     def at_random(self, random: Random, most_rows: int, *, alone: bool = False) -> None:
         """Kill it at any moment: the process group, or the program alone."""
-        life = Life(self._folder, self._count)
+        life = Life(self._folder, self._count, self._source)
         if random.random() < EARLY:
             life.watch(0, random.uniform(0.0, 10.0))
         else:
@@ -122,7 +123,7 @@ class Killing:
 
     def finish(self) -> Lives:
         """Let the last life come to its end, and judge."""
-        life = Life(self._folder, self._count)
+        life = Life(self._folder, self._count, self._source)
         code = life.end()
         assert code == 0, f"ended with {code}\n{life.said}"
         worst = max(self._worst_start, life.seconds_to_first_row)
@@ -136,10 +137,16 @@ class Killing:
 
 
 def kill_at_random(
-    folder: Path, count: int, kills: int, random: Random, *, alone: bool = False
+    folder: Path,
+    count: int,
+    kills: int,
+    random: Random,
+    *,
+    alone: bool = False,
+    source: str = "range",
 ) -> Lives:
     """Kill the program again and again, at any moment, and let it come to its end at last."""
-    killing = Killing(folder, count)
+    killing = Killing(folder, count, source)
     for _ in range(kills):
         killing.at_random(random, 2 * count // (kills + 1), alone=alone)
     return killing.finish()

@@ -1,7 +1,8 @@
 """The program that is killed: numbers through Spark into a ledger, from wherever it was.
 
 ``python -m tests.faults.pipeline_process FOLDER COUNT`` goes on with what is in the folder. With
-``--crash POINT`` it kills its own process group as soon as it comes to that point.
+``--crash POINT`` it kills its own process group as soon as it comes to that point. ``--source``
+says where the numbers come from.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from penstock import Flow, Subscription
+from penstock.connectors import read_json_lines
 from penstock.spark import Positioned, emitter, recorder, run
 from penstock.spark.journal import local_store
 from tests.faults.ledger import Entry, Ledger, written
@@ -42,12 +44,13 @@ LAST_WORD: Final = "last-word"
 class PipelineProcess:
     """The program, seen from the test that kills it."""
 
-    def __init__(self, folder: Path, count: int, *, crash: str = "") -> None:
+    def __init__(self, folder: Path, count: int, *, crash: str = "", source: str = "range") -> None:
         self.folder = folder
         self.ledger = folder / LEDGER
         self._mark = uuid.uuid4().hex
         self._before = written(self.ledger)
-        command = [sys.executable, "-m", __name__, str(folder), str(count), "--crash", crash]
+        command = [sys.executable, "-m", __name__, str(folder), str(count)]
+        command += ["--crash", crash, "--source", source]
         self._said = (folder / "said").open("a+")
         self._process = subprocess.Popen(
             command,
@@ -133,9 +136,36 @@ def as_row(number: int) -> tuple[int]:
     return (number,)
 
 
-def pipeline(folder: Path, count: int) -> Flow[Positioned]:
+def in_range(folder: Path, count: int) -> Flow[int]:
+    """In sequence."""
+    return Flow.range(count)
+
+
+def merged(folder: Path, count: int) -> Flow[int]:
+    """A third from a file, a third behind positions, and a third of ranges that are merged."""
+    file = folder / "numbers.jsonl"
+    if not file.exists():
+        unfinished = file.with_suffix(".new")  # the program may be killed at any moment
+        unfinished.write_text("\n".join(map(str, range(0, count, 3))))
+        unfinished.rename(file)
+
+    def after(position: int | None) -> Flow[int]:
+        return Flow.range(1 if position is None else position + 3, count, 3)
+
+    halves = Flow.range(2, count, 6), Flow.range(5, count, 6)
+    return Flow.merge(
+        read_json_lines(file),
+        Flow.resumable(after, position=lambda number: number).filter(lambda number: number >= 0),
+        Flow.merge(*halves),
+    )
+
+
+SOURCES: Final = {"range": in_range, "merged": merged}
+
+
+def pipeline(folder: Path, count: int, source: str) -> Flow[Positioned]:
     return (
-        Flow.range(count)
+        SOURCES[source](folder, count)
         .map(as_row)
         .on_spark(
             "number long",
@@ -229,12 +259,13 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("count", type=int)
     parser.add_argument("--crash", default="")
+    parser.add_argument("--source", default="range", choices=SOURCES)
     given = parser.parse_args()
     if given.crash:
         CRASHES[given.crash](partial(die, given.folder, given.crash))
     ledger = Ledger(given.folder / LEDGER)
     sink = Sink(ledger)
-    pipeline(given.folder, given.count).subscribe(sink)
+    pipeline(given.folder, given.count, given.source).subscribe(sink)
     sink.over.wait()
     ledger.close()
     if sink.error is not None:

@@ -255,6 +255,20 @@ def test_after_a_kill_what_is_done_once_more_is_neither_lost_nor_duplicated(
     assert read.checkpoint == "1 ok"
 
 
+def test_after_a_restart_nobody_knows_what_a_live_source_gave_twice_or_not_at_all(
+    checkpoint: Path,
+) -> None:
+    first = Driven(live, checkpoint)
+    first.sink.made.duplicated = 0
+    assert (first.read().ledger.lost, first.read().ledger.duplicated) == (0, 0)
+    second = Driven(live, checkpoint)
+    second.sink.made.duplicated = 0
+    assert (second.read().ledger.lost, second.read().ledger.duplicated) == (None, None)
+    second.run.input = replace(NOTHING, admitted=3, taken=3, end=3, done=3)
+    second.comes_out(3, taken=1)
+    assert second.lost("through") == 2  # these two it knows
+
+
 def test_dead_letters_of_earlier_runs_are_those_that_made_no_row(checkpoint: Path) -> None:
     driven = Driven(lenient, checkpoint)
     before = replace(NOTHING, taken_before=9, rows_before=7, done_before=7, start=7)

@@ -10,7 +10,7 @@ from penstock.cli.places import try_out
 from penstock.spark.checkpoint import Checkpoint, Extent
 from penstock.spark.failures import explained
 from penstock.spark.journal import Journal, JournalReader, JournalUnusable
-from penstock.spark.pipeline import Input, Pipeline
+from penstock.spark.pipeline import Input, Pipeline, require_resumable
 from penstock.spark.session import require_startable, spark_session
 from penstock.spark.shipping import require_sendable
 from penstock.spark.source import FORMAT, JournalSource
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["SparkCheck"]
 
 Question = Callable[[], object]
+RESUMES: Final = {
+    "from_start": "after a restart its source is read again, up to where it was",
+    "position": "after a restart its source goes on behind the last position",
+    "none": "after a restart its source goes on live, with gaps or duplicates",
+}
 PATIENCE: Final = 60
 """The seconds that Spark gets to find that there are no rows."""
 
@@ -43,6 +48,7 @@ class SparkCheck:
     def questions(self, *, with_session: bool) -> Iterator[tuple[str, str, Question]]:
         """Each with its subject, and what to say if nothing is wrong."""
         yield "functions", "they can be sent to Spark's workers", self._functions
+        yield "resume", "", self._resume
         yield "checkpoint", "there is none: a crash loses what is on its way", self._checkpoint
         if with_session:
             yield "spark", "it can start", lambda: require_startable(self._pipeline.settings)
@@ -50,6 +56,13 @@ class SparkCheck:
 
     def _functions(self) -> None:
         require_sendable(self._pipeline)
+
+    def _resume(self) -> str:
+        """How the sources go on, which only a pipeline with a checkpoint has to."""
+        if self._pipeline.checkpoint is None:
+            return "it begins again each time, without a checkpoint"
+        require_resumable(self._pipeline)
+        return "; ".join(RESUMES[each.replay] for each in self._pipeline.inputs)
 
     def _checkpoint(self) -> str | None:
         place = self._pipeline.checkpoint

@@ -71,12 +71,8 @@ def delays(departures: Flow[Any], weather: Flow[Any], settings: Settings) -> Spa
     An hour is complete when both have passed it. Both have days more than the week: after a restart
     Spark waits until each has given a row again.
     """
-    scheduled = departures.on_spark(
-        DEPARTURE, name="blizzard", position=number, max_rows=settings.held
-    )
-    measured = weather.on_spark(
-        MEASUREMENT, name="blizzard", position=number, max_rows=settings.held // 8
-    )
+    scheduled = departures.on_spark(DEPARTURE, name="blizzard", max_rows=settings.held)
+    measured = weather.on_spark(MEASUREMENT, name="blizzard", max_rows=settings.held // 8)
     return (
         scheduled.frame(with_watermark)
         .join(measured.frame(with_watermark), ["origin", "hour"], "left")

@@ -24,7 +24,7 @@ from penstock.flow.operators.zip import Zip
 from penstock.flow.placed import Placed
 from penstock.flow.plan import AnyStage
 from penstock.flow.sources.resumable import Resumable
-from penstock.flow.stage import Origin, Part
+from penstock.flow.stage import FROM_START, Origin, Part
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -40,7 +40,12 @@ class CannotResume(ValueError):
 
 
 class Resumption(ABC):
-    """A flow, and how it goes on."""
+    """A flow, and how it goes on.
+
+    ``in_order``  whether elements come in the same order again
+    """
+
+    in_order: bool = True
 
     @abstractmethod
     def placed(self, place: Any) -> Flow[Placed]:
@@ -100,6 +105,7 @@ class Carried(Resumption):
     def __init__(self, origin: Origin, upstream: Resumption) -> None:
         self._origin = origin
         self._upstream = upstream
+        self.in_order = upstream.in_order
 
     def placed(self, place: Any) -> Flow[Placed]:
         """Nothing changes."""
@@ -112,6 +118,7 @@ class PassedBy(Resumption):
     def __init__(self, upstream: Resumption, stages: Sequence[AnyStage]) -> None:
         self._upstream = upstream
         self._stages = stages
+        self.in_order = upstream.in_order
 
     def placed(self, place: Any) -> Flow[Placed]:
         """Take the place off in front of the stages, and give it back behind them."""
@@ -142,6 +149,7 @@ class Combined(Resumption):
     def __init__(self, origin: Origin, inputs: Sequence[Resumption]) -> None:
         self._origin = origin
         self._inputs = inputs
+        self.in_order = origin.rerun == FROM_START and all(each.in_order for each in inputs)
 
     def placed(self, place: Any) -> Flow[Placed]:
         """Each input goes on behind its own place."""

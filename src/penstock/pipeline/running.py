@@ -67,7 +67,7 @@ class PipelineRun:
         return self._error
 
     def require_own_place(self) -> None:
-        """Refuse the checkpoint of another pipeline, before anything is started."""
+        """Refuse a checkpoint that it could not go on from, before anything is started."""
         self._way.require_own_place()
 
     @property

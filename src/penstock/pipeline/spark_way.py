@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from penstock.api import Publisher
+from penstock.flow.resumption import CannotResume
 from penstock.observe.conservation import Conservation
 from penstock.observe.reading import Batch, Edge, Ledger, Signal, Stage
 from penstock.pipeline.assembly import Assembly, AssemblyError
@@ -27,6 +28,7 @@ from penstock.spark.checkpoint import Checkpoint, CheckpointError
 from penstock.spark.deployment import Deployment, deployed, from_spark_in
 from penstock.spark.gauges import InputReading, RunReading
 from penstock.spark.pipeline import Pipeline as Through
+from penstock.spark.pipeline import require_resumable
 from penstock.spark.run import Run
 
 __all__ = ["SparkWay"]
@@ -57,12 +59,13 @@ class SparkWay:
         return self._through
 
     def require_own_place(self) -> None:
-        """Refuse the checkpoint of another pipeline."""
+        """Refuse the checkpoint of another pipeline, or one that it could not go on from."""
         if self._through.checkpoint is not None:
             inputs = [each.schema.ddl for each in self._through.inputs]
             try:
+                require_resumable(self._through)
                 Checkpoint(self._through.checkpoint).holds(self._through.name, inputs)
-            except CheckpointError as error:
+            except (CannotResume, CheckpointError) as error:
                 raise AssemblyError(str(error)) from error
 
     def open_sinks(self) -> None:
@@ -188,13 +191,19 @@ class SparkWay:
             taken=sum(each.taken for each in run.inputs),
             delivered=sum(sink.taken for sink in sinks),
             replayed=self._books.replayed,
-            lost=lost,
-            duplicated=duplicated_at(sinks),
+            lost=lost or (None if self._may_differ else lost),
+            duplicated=None if self._may_differ else duplicated_at(sinks),
             cannot_tell=cannot_tell(sinks),
             restarts=self._books.restarts,
             passages=passages,
             lines=self._books.lines,
         )
+
+    @property
+    def _may_differ(self) -> bool:
+        """Whether a source that does not resume may have given elements twice, or not at all."""
+        live = any(each.replay == "none" for each in self._through.inputs)
+        return live and self._books.restarts > 0
 
     def _note_lost(self, lost: int) -> None:
         """Write down what is lost, once: the next run must know it as well."""

@@ -46,7 +46,7 @@ class Way(Protocol):
         """What the sinks are subscribed to."""
 
     def require_own_place(self) -> None:
-        """Refuse the checkpoint of another pipeline."""
+        """Refuse the checkpoint of another pipeline, or one that it could not go on from."""
 
     def open_sinks(self) -> None:
         """The pipeline is about to start."""

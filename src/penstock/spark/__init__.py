@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from penstock.spark.checkpoint import CheckpointError
     from penstock.spark.conversion import DoesNotFit, Misfit
     from penstock.spark.failures import SparkFailed, SparkLost, UserError, WorkerLost
+    from penstock.spark.pipeline import CannotResume
     from penstock.spark.processor import SparkProcessor
     from penstock.spark.schema import Schema, SchemaError
     from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
     from penstock.spark.spark_flow import Positioned, SparkFlow
 
 __all__ = [
+    "CannotResume",
     "CheckpointError",
     "DoesNotFit",
     "Misfit",
@@ -56,6 +58,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CannotResume": "pipeline",
     "CheckpointError": "checkpoint",
     "DoesNotFit": "conversion",
     "Misfit": "conversion",

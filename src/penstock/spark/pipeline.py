@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, get_args
+from functools import reduce
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from penstock.api import Publisher
 from penstock.delivery import Epoch
 from penstock.demand import shorten
 from penstock.flow import Flow
-from penstock.flow.fluent import Fluent, with_origin
-from penstock.flow.sources.resumable import Resumable
+from penstock.flow.fluent import Fluent
+from penstock.flow.resumption import (
+    CannotResume,
+    Counted,
+    Resumption,
+    resumed_at,
+    resumption_of,
+    source_of,
+)
 from penstock.flow.stage import Replay
 from penstock.spark.schema import Schema
 from penstock.spark.session import SparkSettings
@@ -25,24 +33,49 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchListener",
+    "CannotResume",
     "Input",
     "Pipeline",
+    "Resuming",
+    "Step",
     "joined",
-    "replay_of",
     "require_output_mode",
     "require_replay",
+    "require_resumable",
+    "resuming",
+    "united",
 ]
 
 OutputMode = Literal["append", "update", "complete"]
 T = TypeVar("T")
 
 
+class Resuming(NamedTuple):
+    """How a publisher goes on after a restart.
+
+    ``resumption``  what keeps the place of each element, unless counting them is enough, or a
+                    function finds it in them
+    ``cannot``      why it could not, if nobody has said that it is to go on live
+    """
+
+    replay: Replay = "none"
+    resumption: Resumption | None = None
+    cannot: str = ""
+
+
+LIVE: Final = Resuming()
+NO_POSITIONS: Final = (
+    "on_spark resumes by position only behind Flow.resumable(...), and needs position=, there or "
+    "here: a function that gives the position of an element"
+)
+
+
 @dataclass(frozen=True)
 class Input:
     """A publisher whose elements go onto Spark.
 
-    ``replay``       how the publisher goes on after a restart
-    ``position_of``  what it needs to do so, of an element
+    ``resuming``     how the publisher goes on after a restart
+    ``position_of``  tells the position of an element, where the source itself does not
     ``on_misfit``    who gets elements that do not fit; without it, one of them ends the stream
     """
 
@@ -50,38 +83,83 @@ class Input:
     schema: Schema
     max_rows: int
     max_bytes: int
-    replay: Replay = "none"
+    resuming: Resuming = LIVE
     position_of: Callable[[Any], object] | None = None
     on_misfit: Callable[[Any], object] | None = None
 
-    def resumed(self, taken: int, position: object) -> Publisher[Any]:
+    @property
+    def replay(self) -> Replay:
+        """How the publisher goes on; with "none" elements may be missing, or come twice."""
+        return self.resuming.replay
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether what ``resumed`` gives are elements with their places."""
+        return self.resuming.resumption is not None
+
+    @property
+    def place_of(self) -> Callable[[Any], object] | None:
+        """Tells the place of what ``resumed`` gives, if that is to be known."""
+        return attrgetter("place") if self.is_placed else self.position_of
+
+    @property
+    def replays(self) -> bool:
+        """Whether the first element after a restart is the one that was not all recorded."""
+        resumption = self.resuming.resumption
+        return self.replay != "none" and (resumption is None or resumption.in_order)
+
+    def resumed(self, taken: int, place: object) -> Publisher[Any]:
         """What is to be read after a restart, given what the journal has taken."""
+        if self.replay == "position" and taken and place is None:
+            raise CannotResume(
+                f"the checkpoint has {taken} elements, and not the position of the last one: they "
+                'were recorded with resume="none"; keep that, or name another checkpoint'
+            )
+        if self.resuming.resumption is not None:
+            return self.resuming.resumption.placed(place)
         if self.replay == "from_start" and taken:
             return Flow.from_publisher(self.publisher).skip(taken)
         if self.replay == "position" and isinstance(self.publisher, Fluent):
-            return resumed_at(self.publisher, position)
+            return resumed_at(self.publisher, place)
         return self.publisher
 
 
-def resumed_at(flow: Fluent[Any], position: object) -> Publisher[Any]:
-    """``flow`` with a source that goes on behind ``position``, also if boundaries lie between."""
-    origin: Any = flow.plan.origin
-    if isinstance(origin, Resumable):
-        return with_origin(flow, origin.at(position))
-    moved = copy(origin)
-    moved.upstream = resumed_at(origin.upstream, position)
-    return with_origin(flow, moved)
+def resuming(
+    publisher: Publisher[Any], resume: Replay | None, position_of: Callable[[Any], object] | None
+) -> Resuming:
+    """How ``publisher`` goes on, as it declares or as ``resume`` has it."""
+    if resume == "none":
+        return LIVE
+    source = None if resume == "from_start" else source_of(publisher)
+    if source is not None and position_of is None is source.position_of:
+        raise ValueError(NO_POSITIONS)
+    try:
+        if source is not None and position_of is not None and isinstance(publisher, Fluent):
+            resumed_at(publisher, None)
+            return Resuming("position")
+        resumption = resumption_of(publisher, repeatable=resume == "from_start")
+    except CannotResume as error:
+        if resume == "position":
+            raise
+        return Resuming(cannot=str(error))
+    if not isinstance(resumption, Counted):
+        return Resuming("position", resumption)
+    if resume == "position":
+        raise ValueError(NO_POSITIONS)
+    return Resuming("from_start")
 
 
-def replay_of(publisher: Publisher[Any]) -> Replay:
-    """How a publisher goes on after a restart, as it declares."""
-    while isinstance(publisher, Fluent):
-        origin = publisher.plan.origin
-        upstream = getattr(origin, "upstream", None)
-        if upstream is None:
-            return origin.replay
-        publisher = upstream
-    return "none"
+def require_resumable(pipeline: Pipeline) -> None:
+    """Refuse a pipeline that is to go on after a restart, with a source that cannot."""
+    if pipeline.checkpoint is None:
+        return
+    for number, each in enumerate(pipeline.inputs, 1):
+        if each.resuming.cannot:
+            which = f"input {number} of " if len(pipeline.inputs) > 1 else ""
+            raise CannotResume(
+                f"{which}the pipeline {pipeline.name!r} has a checkpoint and could not go on from "
+                f"it: {each.resuming.cannot}"
+            )
 
 
 Step = Callable[[Sequence["DataFrame"]], "DataFrame"]
@@ -149,6 +227,17 @@ def joined(left: Pipeline, right: Pipeline, on: Any, how: str) -> Step:
         return left.transform(frames[:middle]).join(right.transform(frames[middle:]), on, how)
 
     return join
+
+
+def united(pipelines: Sequence[Pipeline]) -> Step:
+    """One stream of several that have the same columns."""
+
+    def unite(frames: Sequence[DataFrame]) -> DataFrame:
+        rest = iter(frames)
+        streams = [each.transform([next(rest) for _ in each.inputs]) for each in pipelines]
+        return reduce(lambda left, right: left.unionByName(right), streams)
+
+    return unite
 
 
 def require_output_mode(given: Any) -> OutputMode:

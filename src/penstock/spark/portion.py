@@ -8,7 +8,9 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-__all__ = ["Converter", "Portion", "rows_of_each"]
+from penstock.flow.placed import Placed, plain
+
+__all__ = ["Converter", "Portion", "WithoutPlaces", "rows_of_each"]
 
 COLUMNAR: Final = (pa.RecordBatch, pa.Table)
 
@@ -29,6 +31,17 @@ class Converter(Protocol):
 
     def convert(self, elements: Sequence[Any], /) -> tuple[pa.RecordBatch, Sequence[Any]]:
         """One batch of all elements that fit, in sequence, and the misfits."""
+
+
+class WithoutPlaces:
+    """Makes rows of elements that come with their places."""
+
+    def __init__(self, converter: Converter) -> None:
+        self._converter = converter
+
+    def convert(self, elements: Sequence[Any], /) -> tuple[pa.RecordBatch, Sequence[Any]]:
+        """As if they had none."""
+        return self._converter.convert(list(map(plain, elements)))
 
 
 class Portion:
@@ -81,6 +94,9 @@ class Portion:
 
 def rows_of_each(elements: list[Any]) -> list[int]:
     """How many rows each element is."""
-    if any(issubclass(kind, COLUMNAR) for kind in set(map(type, elements))):
+    kinds = set(map(type, elements))
+    if Placed in kinds:
+        return rows_of_each(list(map(plain, elements)))
+    if any(issubclass(kind, COLUMNAR) for kind in kinds):
         return [each.num_rows if isinstance(each, COLUMNAR) else 1 for each in elements]
     return [1] * len(elements)

@@ -31,7 +31,8 @@ from penstock.spark.failures import SparkFailed, Stopped, WorkerLost
 from penstock.spark.gauges import Ages, BatchReading, Emitted, InputReading, RunReading, Seen
 from penstock.spark.input_reading import input_reading
 from penstock.spark.journal import Journal, JournalError
-from penstock.spark.pipeline import Input, Pipeline
+from penstock.spark.pipeline import Input, Pipeline, require_resumable
+from penstock.spark.portion import WithoutPlaces
 from penstock.spark.query import NativeSink, Query
 from penstock.spark.recorder import Recorder
 from penstock.spark.session import require_startable, spark_session
@@ -176,6 +177,7 @@ class Run:
 
     def _go(self, leaving: ExitStack) -> None:
         pipeline = self._pipeline
+        require_resumable(pipeline)
         require_startable(pipeline.settings)
         require_sendable(pipeline)
         self._wait_for_others()
@@ -238,14 +240,15 @@ class Run:
         if journal.end > journal.start:
             ages.note(journal.end)
         self._ages.append(ages)
+        converter = Converter(each.schema)
         recorder = Recorder(
             journal,
-            Converter(each.schema),
+            WithoutPlaces(converter) if each.is_placed else converter,
             on_failure=self._fail,
             on_misfit=each.on_misfit,
             on_appended=ages.note,
-            position_of=each.position_of,
-            replays=each.replay != "none",
+            position_of=each.place_of,
+            replays=each.replays,
         )
         self._recorders.append(recorder)
         last = journal.last_source_position or {"elements": 0, "position": None}

@@ -20,10 +20,13 @@ from penstock.flow.stage import Origin, Replay
 from penstock.spark.pipeline import (
     Input,
     Pipeline,
+    Step,
     joined,
-    replay_of,
     require_output_mode,
     require_replay,
+    require_resumable,
+    resuming,
+    united,
 )
 from penstock.spark.query import NativeSink
 from penstock.spark.rows import RowReader
@@ -115,14 +118,25 @@ class SparkFlow:
         if not isinstance(other, SparkFlow):
             raise TypeError(f"join needs another SparkFlow, not {shorten(other)}")
         mine, theirs = self._pipeline, other._pipeline
-        return SparkFlow(
-            replace(
-                mine,
-                inputs=mine.inputs + theirs.inputs,
-                first=joined(mine, theirs, on, how),
-                stages=(),
-            )
-        )
+        return self._with(other, first=joined(mine, theirs, on, how))
+
+    def union(self, *others: SparkFlow) -> SparkFlow:
+        """The rows of all streams, as Spark's ``unionByName`` has it: columns go by their names.
+
+        Each stream has a journal of its own, and goes on by itself after a restart.
+        """
+        for other in others:
+            if not isinstance(other, SparkFlow):
+                raise TypeError(f"union needs other SparkFlows, not {shorten(other)}")
+        pipelines = [self._pipeline, *(other._pipeline for other in others)]
+        return self._with(*others, first=united(pipelines))
+
+    def _with(self, *others: SparkFlow, first: Step) -> SparkFlow:
+        """This stream and others, which ``first`` makes one of."""
+        inputs = [each for flow in (self, *others) for each in flow._pipeline.inputs]
+        pipeline = replace(self._pipeline, inputs=tuple(inputs), first=first, stages=())
+        require_resumable(pipeline)
+        return SparkFlow(pipeline)
 
     # What comes back.
 
@@ -242,21 +256,16 @@ def on_spark(
 ) -> SparkFlow:
     """The elements of ``publisher`` on Spark; see ``Flow.on_spark``."""
     operator = "on_spark"
-    declared = require_replay(resume) if resume is not None else replay_of(publisher)
+    declared = None if resume is None else require_replay(resume)
     for option, function in (("position", position), ("dead_letters", dead_letters)):
         if function is not None:
             require_callable(f"{operator}({option}=)", function)
-    if declared == "position" and (position is None or replay_of(publisher) != "position"):
-        raise ValueError(
-            "on_spark resumes by position only behind Flow.resumable(...), and needs "
-            "position=, a function that gives the position of an element"
-        )
     given = Input(
         publisher,
         Schema.of(schema),
         require_size(operator, "max_rows", MAX_ROWS if max_rows is None else max_rows),
         require_size(operator, "max_bytes", MAX_BYTES if max_bytes is None else max_bytes),
-        declared,
+        resuming(publisher, declared, position),
         position,
         dead_letters,
     )
@@ -268,6 +277,7 @@ def on_spark(
         require_size(operator, "batch_rows", BATCH_ROWS if batch_rows is None else batch_rows),
         require_output_mode(output_mode),
     )
+    require_resumable(pipeline)
     return SparkFlow(pipeline)
 
 

@@ -80,9 +80,11 @@ class OnSpark(Fluent[T_co]):
 
         With ``checkpoint``, a folder or a URI, the pipeline ``name`` goes on after a crash where
         it was. Without one it begins anew, and its folder is removed at its end.
-        ``resume`` says how this flow goes on then, unless its source declares that: "from_start"
-        gives the same elements again, and those that were recorded are skipped; "position" needs
-        ``Flow.resumable`` and ``position``, the position of an element; "none" goes on live.
+        Its sources declare how they go on then, and a flow that could not is refused. ``resume``
+        has the last word: "from_start" says that sources give the same elements again, and those
+        that were recorded are skipped; "position" needs ``Flow.resumable`` and, unless that knows
+        them, ``position``, the position of an element; "none" goes on live, with gaps or
+        duplicates.
 
         ``dead_letters`` gets each element that does not fit, with its field and the reason;
         without it, such an element ends the stream. The journal holds at most ``max_rows`` and
@@ -100,7 +102,8 @@ class OnSpark(Fluent[T_co]):
 
         Errors: those from in front, at once, ahead of rows on their way; what Spark fails with,
         in few words, with the line of the user's code if that is the cause. At assembly:
-        ``SchemaError``, and ``ValueError`` for settings that contradict each other.
+        ``SchemaError``, and ``ValueError`` for settings that contradict each other, or a flow that
+        cannot go on from its checkpoint.
 
         Example:
             >>> flights = Flow.of(("JFK", 12.0), ("EWR", -3.0))
