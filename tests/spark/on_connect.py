@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from penstock import Flow
-from penstock.spark import SparkFlow, SparkLost, SparkSettings, UserError, spark_session
+from penstock.spark import (
+    SparkFlow,
+    SparkLost,
+    SparkSettings,
+    StateChanged,
+    UserError,
+    spark_session,
+)
 from penstock.testing import ManualSubscriber
 from tests.faults.processes import command_of, descendants
 from tests.spark.cluster import REMOTE, SERVER
@@ -147,6 +154,20 @@ def test_a_pipeline_that_is_run_again_goes_on_behind_what_it_has_delivered(
     second.assert_completed()
     assert [row.number for row in first.elements] == [*range(35)]
     assert [row.number for row in second.elements] == [*range(30, 100)]
+
+
+def test_a_union_works_and_a_change_of_what_state_means_is_seen(
+    remote: SparkSession, tmp_path: Path
+) -> None:
+    def counted(function: str) -> SparkFlow:
+        place = tmp_path / "checkpoint"
+        flow = on_connect(100, name="counted", checkpoint=place, output_mode="update")
+        both = flow.union(on_connect(50).filter(lambda row: row.number < 7))
+        return both.sql(f"SELECT {function}(number) AS result FROM {{stream}}")
+
+    assert result(counted("sum").rows())[-1].result == sum(range(100)) + sum(range(7))
+    with pytest.raises(StateChanged, match=r"sum\(number\).*max\(number\)"):
+        result(counted("max").rows())
 
 
 @pytest.mark.full

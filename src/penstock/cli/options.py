@@ -26,6 +26,7 @@ class RunOptions:
     remote: str | None = None
     dashboard: bool = False
     port: int = 0
+    accept_state_change: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= MOST_PORTS:
@@ -43,6 +44,7 @@ class RunOptions:
             master=self.master,
             remote=self.remote,
             spark_page=self.dashboard,
+            accept_state_change=self.accept_state_change,
         )
 
 

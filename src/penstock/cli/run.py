@@ -34,6 +34,12 @@ TOKEN: Final = "PENSTOCK_DASHBOARD_TOKEN"
 @place_options
 @click.option("--dashboard", is_flag=True, default=None, help="Serve the live page.")
 @click.option("--port", type=click.IntRange(0, 65535), help="The port of the page.")
+@click.option(
+    "--accept-state-change",
+    is_flag=True,
+    default=None,
+    help="Let a changed query read the state of the one before.",
+)
 def command(
     reference: str,
     config: Path | None,

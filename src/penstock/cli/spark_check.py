@@ -14,6 +14,7 @@ from penstock.spark.pipeline import Input, Pipeline, require_resumable
 from penstock.spark.session import require_startable, spark_session
 from penstock.spark.shipping import require_sendable
 from penstock.spark.source import FORMAT, JournalSource
+from penstock.spark.state_change import in_words, require_same_state
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -89,9 +90,16 @@ class SparkCheck:
             with tempfile.TemporaryDirectory(prefix="penstock-check-") as folder:
                 if self._pipeline.settings.remote is None:
                     return self._run_empty(session, folder)
-                return comes_out(self._pipeline.transform(self._streams_elsewhere(session)))
+                return self._accepted(self._pipeline.transform(self._streams_elsewhere(session)))
         except (Py4JError, PySparkException) as error:
             raise explained(error) from error
+
+    def _accepted(self, frame: DataFrame) -> str:
+        """What comes out, if the state that is kept means the same as before."""
+        place, known = self._pipeline.checkpoint, False
+        if place is not None:
+            known = require_same_state(in_words(frame), Checkpoint(place), self._pipeline.name)
+        return f"{comes_out(frame)}{'; its state means the same as before' if known else ''}"
 
     def _run_empty(self, session: SparkSession, folder: str) -> str:
         """Let Spark plan the query and run it over journals without rows."""
@@ -105,7 +113,7 @@ class SparkCheck:
                 for place in empty_journals(self._pipeline.inputs, folder)
             ]
         )
-        text = comes_out(frame)
+        text = self._accepted(frame)
         query = (
             frame.writeStream.format("noop")
             .outputMode(self._pipeline.output_mode)

@@ -30,6 +30,7 @@ class Place:
     master: str | None = None
     remote: str | None = field(default=None, repr=False)  # it may hold a token
     spark_page: bool = False
+    accept_state_change: bool = False
 
 
 class PipelineRun:
@@ -215,6 +216,7 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBa
                 remote=place.remote,
                 ui=place.spark_page,
                 batches=batches,
+                accept_state_change=place.accept_state_change,
             )
             return SparkWay(assembly, deployment)
     for option in ("checkpoint", "master", "remote"):

@@ -17,6 +17,8 @@ An element goes through these modules in this sequence:
 ``emitter.py``      from Spark's batches to elements, as they are wanted; ``rows.py`` decodes them
 
 ``checkpoint.py``   the place that journal and Spark share, and whether it is whole
+``state_change.py`` whether the state in it still means the same: ``state_plan.py`` reads what it
+                    means in Spark's plans, ``state_code.py`` in functions of the user
 ``failures.py``     what Spark's errors come to
 ``shipping.py``     what is sent to the workers, and whether it can be
 ``session.py``      where Spark runs; ``reachable.py`` and ``worker_daemon.py`` help it
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from penstock.spark.schema import Schema, SchemaError
     from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
     from penstock.spark.spark_flow import Positioned, SparkFlow
+    from penstock.spark.state_change import StateChanged
 
 __all__ = [
     "CannotResume",
@@ -52,6 +55,7 @@ __all__ = [
     "SparkProcessor",
     "SparkSettings",
     "SparkUnavailable",
+    "StateChanged",
     "UserError",
     "WorkerLost",
     "spark_session",
@@ -71,6 +75,7 @@ _MODULES = {
     "SparkProcessor": "processor",
     "SparkSettings": "session",
     "SparkUnavailable": "session",
+    "StateChanged": "state_change",
     "UserError": "failures",
     "WorkerLost": "failures",
     "spark_session": "session",

@@ -2,6 +2,7 @@
 
     pipeline.json    whose it is
     runs.json        each start of the pipeline; see ``penstock.delivery.Epoch``
+    state.json       what the state in it means; see ``state_change.py``
     journal-0/       the rows of the first input; see ``journal/``
     spark/           Spark's own: ``offsets/N`` is written when batch N is planned, ``commits/N``
                      when it is done
@@ -122,6 +123,11 @@ class Checkpoint:
     def remembered(self, file: str) -> str | None:
         """What an earlier run has kept."""
         return self._read(file)
+
+    @property
+    def has_plans(self) -> bool:
+        """Whether Spark has ever planned a batch here."""
+        return self._last("offsets") is not None
 
     @property
     def for_spark(self) -> str:

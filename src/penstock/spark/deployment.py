@@ -29,6 +29,7 @@ class Deployment:
     master: str | None = None
     remote: str | None = field(default=None, repr=False)  # it may hold a token
     ui: bool = False
+    accept_state_change: bool = False
     watch: Callable[[Run], object] | None = None
     batches: BatchListener | None = None
 
@@ -44,6 +45,7 @@ class Deployment:
             checkpoint=self.checkpoint or pipeline.checkpoint,
             watch=self.watch,
             batches=self.batches,
+            accept_state_change=self.accept_state_change or pipeline.accept_state_change,
         )
 
 

@@ -195,6 +195,7 @@ class Pipeline:
     ``stages``  what happens to that stream
     ``watch``   is told of each run when its journals are open
     ``batches`` is told where its batches begin and end
+    ``accept_state_change``  whether state may be read by a query that gives it another meaning
     """
 
     name: str
@@ -207,6 +208,7 @@ class Pipeline:
     stages: tuple[SparkStage, ...] = ()
     watch: Callable[[Run], object] | None = None
     batches: BatchListener | None = None
+    accept_state_change: bool = False
 
     @property
     def keeps_sequence(self) -> bool:

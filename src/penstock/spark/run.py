@@ -38,6 +38,7 @@ from penstock.spark.recorder import Recorder
 from penstock.spark.session import require_startable, spark_session
 from penstock.spark.shipping import divided, require_sendable
 from penstock.spark.source import JournalRead
+from penstock.spark.state_change import with_state_checked
 
 __all__ = ["Run"]
 
@@ -274,7 +275,7 @@ class Run:
         journals = [checkpoint.for_journal(number) for number in range(len(self._journals))]
         query.start(
             [JournalRead(journal, self._pipeline.batch_rows, through) for journal in journals],
-            rest.transform,
+            with_state_checked(rest.transform, self._pipeline, checkpoint),
             self._sink or self._deliver,
             self._pipeline.output_mode,
             checkpoint.for_spark,

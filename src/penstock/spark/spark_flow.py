@@ -13,7 +13,7 @@ import pyarrow as pa
 from penstock.api import Publisher, Subscriber
 from penstock.demand import shorten
 from penstock.flow import Flow
-from penstock.flow.arguments import require_callable, require_size, require_text
+from penstock.flow.arguments import require_callable, require_flag, require_size, require_text
 from penstock.flow.elements import Elements, Host
 from penstock.flow.fluent import Fluent
 from penstock.flow.stage import Origin, Replay
@@ -253,6 +253,7 @@ def on_spark(
     max_bytes: int | None = None,
     batch_rows: int | None = None,
     output_mode: str = "append",
+    accept_state_change: bool = False,
 ) -> SparkFlow:
     """The elements of ``publisher`` on Spark; see ``Flow.on_spark``."""
     operator = "on_spark"
@@ -276,6 +277,7 @@ def on_spark(
         None if checkpoint is None else str(checkpoint),
         require_size(operator, "batch_rows", BATCH_ROWS if batch_rows is None else batch_rows),
         require_output_mode(output_mode),
+        accept_state_change=require_flag(operator, "accept_state_change", accept_state_change),
     )
     require_resumable(pipeline)
     return SparkFlow(pipeline)

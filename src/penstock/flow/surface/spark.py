@@ -71,6 +71,7 @@ class OnSpark(Fluent[T_co]):
         max_bytes: int | None = None,
         batch_rows: int | None = None,
         output_mode: Literal["append", "update", "complete"] = "append",
+        accept_state_change: bool = False,
     ) -> SparkFlow:
         """The same elements as rows of Spark; all that follows runs there, until it comes back.
 
@@ -84,7 +85,8 @@ class OnSpark(Fluent[T_co]):
         has the last word: "from_start" says that sources give the same elements again, and those
         that were recorded are skipped; "position" needs ``Flow.resumable`` and, unless that knows
         them, ``position``, the position of an element; "none" goes on live, with gaps or
-        duplicates.
+        duplicates. A query that would misread the state of the one before is refused, unless it is
+        to ``accept_state_change``.
 
         ``dead_letters`` gets each element that does not fit, with its field and the reason;
         without it, such an element ends the stream. The journal holds at most ``max_rows`` and
@@ -128,5 +130,6 @@ class OnSpark(Fluent[T_co]):
             max_bytes=max_bytes,
             batch_rows=batch_rows,
             output_mode=output_mode,
+            accept_state_change=accept_state_change,
         )
         return flow
