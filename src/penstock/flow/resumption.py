@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import takewhile
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.api import Publisher
@@ -21,7 +20,7 @@ from penstock.flow.fluent import Fluent, extended, stages_of, with_origin
 from penstock.flow.operators.merge import Merge
 from penstock.flow.operators.merging import Portions
 from penstock.flow.operators.zip import Zip
-from penstock.flow.placed import Placed
+from penstock.flow.placed import Placed, Placing
 from penstock.flow.plan import AnyStage
 from penstock.flow.sources.resumable import Resumable
 from penstock.flow.stage import FROM_START, Origin, Part
@@ -64,18 +63,7 @@ class Counted(Resumption):
         if not isinstance(taken, int):
             raise other_flow(self.flow.plan.origin, place)
         rest = extended(self.flow).skip(taken) if taken else extended(self.flow)
-        return rest.map(Count(taken))
-
-
-class Count:
-    """Numbers elements."""
-
-    def __init__(self, taken: int) -> None:
-        self._taken = taken
-
-    def __call__(self, element: Any) -> Placed:
-        self._taken += 1
-        return Placed(self._taken, element)
+        return rest._then(Placing("x = {pair}(({0}(), x))", count(taken + 1).__next__))
 
 
 class AtPosition(Resumption):
@@ -122,25 +110,10 @@ class PassedBy(Resumption):
 
     def placed(self, place: Any) -> Flow[Placed]:
         """Take the place off in front of the stages, and give it back behind them."""
-        passing = Passing()
-        flow = self._upstream.placed(place).map(passing.take_off)
-        return extended(flow, self._stages).map(passing.give_back)
-
-
-class Passing:
-    """The place of the element that is on its way through some stages, on one thread."""
-
-    def __init__(self) -> None:
-        self._place: Any = None
-
-    def take_off(self, placed: Placed) -> Any:
-        """Remember the place."""
-        self._place, element = placed
-        return element
-
-    def give_back(self, element: Any) -> Placed:
-        """The element with the place."""
-        return Placed(self._place, element)
+        passing = [None]  # the place of the one element that is on its way
+        take_off = Placing("{0}[0], x = x", passing)
+        give_back = Placing("x = {pair}(({0}[0], x))", passing)
+        return extended(self._upstream.placed(place), [take_off, *self._stages, give_back])
 
 
 class Combined(Resumption):
@@ -153,42 +126,31 @@ class Combined(Resumption):
 
     def placed(self, place: Any) -> Flow[Placed]:
         """Each input goes on behind its own place."""
-        places = Places(self._origin.name, self._places(place))
-        inputs = [each.placed(at) for each, at in zip(self._inputs, places.now, strict=True)]
+        places = self._places(place)
+        inputs = [each.placed(at) for each, at in zip(self._inputs, places[1:], strict=True)]
         if isinstance(self._origin, Zip):
-            return Fluent._from(self._origin.over(*inputs)).map(places.of_all)
-        numbered = [flow.map(partial(Placed, number)) for number, flow in enumerate(inputs)]
-        portions = Fluent._from(self._origin.over(*numbered))._then(Portions(self._origin.name))
-        return portions.map(places.of_one)
+            return Fluent._from(self._origin.over(*inputs)).map(self._of_all)
+        numbered = [
+            flow._then(Placing("x = {pair}(({0}, x))", number))
+            for number, flow in enumerate(inputs, 1)
+        ]
+        merged = Fluent._from(self._origin.over(*numbered))
+        note = Placing("{0}[x[0]], x = x[1]", places)
+        give_back = Placing("x = {pair}(({0}[:], x))", places)
+        return extended(merged, [Portions(self._origin.name), note, give_back])
+
+    def _of_all(self, elements: tuple[Placed, ...]) -> Placed:
+        """One element of each input."""
+        places = [each.place for each in elements]
+        return Placed([self._origin.name, *places], tuple([each.element for each in elements]))
 
     def _places(self, place: Any) -> list[Any]:
         if place is None:
-            return [None] * len(self._inputs)
-        if not isinstance(place, list) or len(place) != len(self._inputs) + 1:
+            return [self._origin.name] + [None] * len(self._inputs)
+        size = len(self._inputs) + 1
+        if not isinstance(place, list) or place[:1] != [self._origin.name] or len(place) != size:
             raise other_flow(self._origin, place)
-        operator, *places = place
-        if operator != self._origin.name:
-            raise other_flow(self._origin, place)
-        return places
-
-
-class Places:
-    """The places of several inputs; they change with each element that leaves them."""
-
-    def __init__(self, operator: str, places: list[Any]) -> None:
-        self._operator = operator
-        self.now = places
-
-    def of_one(self, numbered: Placed) -> Placed:
-        """An element of one input, under whose number it came."""
-        number, (place, element) = numbered
-        self.now[number] = place
-        return Placed([self._operator, *self.now], element)
-
-    def of_all(self, elements: tuple[Placed, ...]) -> Placed:
-        """One element of each input."""
-        self.now = [each.place for each in elements]
-        return Placed([self._operator, *self.now], tuple([each.element for each in elements]))
+        return place.copy()
 
 
 def resumption_of(publisher: Publisher[Any], *, repeatable: bool = False) -> Resumption:

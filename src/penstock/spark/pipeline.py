@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args
@@ -107,6 +107,11 @@ class Input:
         """Whether the first element after a restart is the one that was not all recorded."""
         resumption = self.resuming.resumption
         return self.replay != "none" and (resumption is None or resumption.in_order)
+
+    @property
+    def live(self) -> Input:
+        """The same where nothing is kept for a restart, and no place has to be known."""
+        return replace(self, resuming=LIVE)
 
     def resumed(self, taken: int, place: object) -> Publisher[Any]:
         """What is to be read after a restart, given what the journal has taken."""

@@ -196,7 +196,7 @@ class Run:
             leaving.callback(self._batches.close)
             self._batches.open(epoch)
         for each, journal in zip(pipeline.inputs, self._journals, strict=True):
-            self._record(each, journal, leaving)
+            self._record(each if pipeline.checkpoint else each.live, journal, leaving)
         if self._stopped:
             return  # before Spark is started for nobody
         session = spark_session(pipeline.settings)
