@@ -72,13 +72,19 @@ class Log:
     def make_room(self) -> None:
         """The names of those that were rotated before get larger numbers."""
         for number in range(8, 0, -1):
-            if self.numbered(number).exists():
-                self.numbered(number).rename(self.numbered(number + 1))
+            for suffix in ("", ".gz"):
+                old, new = (Path(f"{self.numbered(each)}{suffix}") for each in (number, number + 1))
+                if old.exists():
+                    old.rename(new)
 
     def rename(self) -> None:
         self.make_room()
         self.path.rename(self.numbered(1))
         self.path.touch()
+
+    def rename_and_compress(self) -> None:
+        self.rename()
+        subprocess.run(["gzip", self.numbered(1)], check=True)
 
     def copy_and_cut(self) -> None:
         self.make_room()
@@ -122,6 +128,7 @@ def tail_f(log: Log) -> Iterator[Callable[[int], list[int]]]:
         [Log.copy_and_cut],
         [Log.rename, Log.rename],
         [Log.copy_and_cut, Log.rename, Log.copy_and_cut],
+        [Log.rename_and_compress, Log.rename_and_compress],
     ],
     ids=lambda rotations: "-".join(each.__name__ for each in rotations),
 )
@@ -143,7 +150,7 @@ def test_it_reads_what_tail_f_reads(
 # While it is followed.
 
 
-@pytest.mark.parametrize("rotate", [Log.rename, Log.copy_and_cut])
+@pytest.mark.parametrize("rotate", [Log.rename, Log.copy_and_cut, Log.rename_and_compress])
 @pytest.mark.parametrize("times", [1, 2, 3])
 def test_lines_that_came_before_rotations_between_two_looks_are_read(
     rotate: Callable[[Log], None], times: int, log: Log
@@ -249,6 +256,22 @@ def test_a_rotated_file_that_cannot_be_read_is_told_and_the_rest_goes_on(
     assert follower.gauge.lost is None
 
 
+def test_a_damaged_file_is_told_and_the_rest_goes_on(log: Log) -> None:
+    log.write(5)
+    follower = Follower(log.path)
+    log.rename()
+    log.write(500)
+    log.rename_and_compress()
+    packed = Path(f"{log.numbered(1)}.gz")
+    os.truncate(packed, packed.stat().st_size - 10)
+    log.write(5)
+    assert follower.numbers == numbers(0, 5)
+    assert follower.numbers == [*numbers(0, 5), *numbers(505, 510)]
+    assert follower.gauge.lost is None
+    (signal,) = follower.gauge.errors.signals()
+    assert f"{packed} cannot be read, so its lines are lost: it is damaged" in signal.text
+
+
 # While nobody follows it.
 
 
@@ -258,14 +281,15 @@ def read_in_part(log: Log, wanted: int) -> Follower:
     return follower.stopped()
 
 
-@pytest.mark.parametrize("rotate", [Log.rename, Log.copy_and_cut])
+@pytest.mark.parametrize("rotate", [Log.rename, Log.copy_and_cut, Log.rename_and_compress])
 @pytest.mark.parametrize("sizes", [[10], [2_000], [20, 30, 1_500], [1_500, 1_200, 5]])
 def test_after_a_restart_all_that_was_rotated_meanwhile_is_read(
     rotate: Callable[[Log], None], sizes: list[int], log: Log
 ) -> None:
     log.write(3)
     rotate(log)
-    os.utime(log.numbered(1), (1, 1))  # long ago
+    for each in log.path.parent.glob("app.jsonl.1*"):
+        os.utime(each, (1, 1))  # long ago
     log.written = 0
     log.write(1_000)
     before = read_in_part(log, 400)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
+from penstock.connectors.compressed import is_compressed
 from penstock.connectors.listening import SourceListener
 from penstock.connectors.rotation import Rotated, inode_of, rotated_files
 from penstock.connectors.tailed_file import Position, Rewritten, TailedFile, first_bytes
@@ -98,7 +99,8 @@ class Following:
     def _file_of(self, position: Position, rotated: list[Rotated]) -> TailedFile | None:
         """The file that a position is of: one with its number if possible, else a copy."""
         candidates = [(inode_of(self._log), self._log)]
-        candidates += [(each.inode, each.path) for each in rotated]
+        since = position.changed  # what was not written to since then is older
+        candidates += [(each.inode, each.path) for each in rotated if each.changed >= since]
         for _, path in sorted(candidates, key=lambda each: each[0] != position.inode):
             file = self._opened(path, position.byte)
             if file is not None:
@@ -138,7 +140,7 @@ class Following:
             return None  # moved away; more may come to it until the next one is there
         if (there.st_ino, there.st_dev) == (file.inode, file.device):
             return None
-        between = [each for each in self._unread() if each.inode != file.inode]
+        between = [each for each in self._unread() if not is_the_same(each, file)]
         if between:
             return between[0].path
         return self._log if there.st_size else None
@@ -182,13 +184,15 @@ class Following:
             return TailedFile(path, byte)
         except FileNotFoundError:
             return None
-        except PermissionError as error:
+        except OSError as error:
             if path == self._log:
                 raise
             inode = inode_of(path)
             if self._known is not None and inode is not None:
                 self._known[inode] = None
-                self._lose(f"{path} cannot be read, so its lines are lost: {error.strerror}")
+                self._lose(
+                    f"{path} cannot be read, so its lines are lost: {error.strerror or error}"
+                )
             return None
 
     # Which files are done with.
@@ -203,12 +207,25 @@ class Following:
     def _is_known(self, rotated: Rotated) -> bool:
         """Whether it is one of those, and not a new file that got the number of an old one."""
         assert self._known is not None
-        if rotated.inode not in self._known:
+        found = first_bytes(rotated.path)
+        if rotated.inode in self._known:
+            known = self._known[rotated.inode]
+            if known is None or found is None or found.startswith(known):
+                return True
+        if not is_compressed(rotated.path):
             return False
-        known, found = self._known[rotated.inode], first_bytes(rotated.path)
-        return known is None or found is None or found.startswith(known)
+        # It is being written, or was made of a file that is known; then it has another number.
+        return not found or any(known and found.startswith(known) for known in self._known.values())
 
     def _lose(self, words: str) -> None:
         logger.error("%s: %s", self._name, words)
         if self._listener is not None:
             self._listener.has_lost(None, words)
+
+
+def is_the_same(rotated: Rotated, file: TailedFile) -> bool:
+    """Whether that is the file which is open, renamed or compressed."""
+    if rotated.inode == file.inode or not is_compressed(rotated.path):
+        return rotated.inode == file.inode
+    found = first_bytes(rotated.path)
+    return found is not None and found.startswith(file.beginning)

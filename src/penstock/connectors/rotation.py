@@ -1,8 +1,8 @@
 """The files that a log was before: under which names they stay when it is rotated.
 
 ``app.jsonl`` becomes ``app.jsonl.1`` or ``app.jsonl-20260131`` or ``app-1.jsonl``, and those that
-had such a name become something with a larger number. If the log is a symbolic link, its files are
-those that are named as the one that it leads to, with other numbers.
+had such a name become something with a larger number; each may be compressed. If the log is a
+symbolic link, its files are those that are named as the one that it leads to, with other numbers.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from penstock.connectors.compressed import OPENERS
+
 __all__ = ["Rotated", "inode_of", "rotated_files"]
 
 NUMBER: Final = r"[._-]\d[\d.:T_-]*"
-COUNTER: Final = re.compile(r"\.(\d{1,5})$")
+COMPRESSED: Final = f"(?:{'|'.join(map(re.escape, OPENERS))})?"
+COUNTER: Final = re.compile(rf"\.(\d{{1,5}}){COMPRESSED}$")
 DIGITS: Final = re.compile(r"\d+")
 ATTEMPTS: Final = 10
 
@@ -50,12 +53,12 @@ def rotated_files(log: Path) -> list[Rotated]:
 def scan(log: Path) -> Iterator[Rotated]:
     """One look at the folder."""
     stem, suffix = re.escape(log.stem), re.escape(log.suffix)
-    named = re.compile(f"{re.escape(log.name)}{NUMBER}|{stem}{NUMBER}{suffix}")
+    named = re.compile(f"(?:{re.escape(log.name)}{NUMBER}|{stem}{NUMBER}{suffix}){COMPRESSED}")
     yield from matching(log.parent, named, log)
     if log.is_symlink():
         target = log.resolve()
         parts = map(re.escape, DIGITS.split(target.name))
-        alike = re.compile(r"\d+".join(parts))
+        alike = re.compile(r"\d+".join(parts) + COMPRESSED)
         if not named.fullmatch(target.name) or target.parent != log.parent.resolve():
             yield from matching(target.parent, alike, target)
 

@@ -55,9 +55,10 @@ def tail_json_lines(
     A log that is rotated is followed. A file that was renamed, or to which a symbolic link no
     longer leads, is read to its end before the one that took its place, and so are those between
     the two, if they are found beside it under the usual names: ``log.jsonl.1``,
-    ``log.jsonl-20260131``, ``log-1.jsonl``. If the log was copied and cut, the rest of the copy is
-    read first. What cannot be found any more, or was compressed, is lost: the log says so, and a
-    pipeline shows it at its source and in its ledger.
+    ``log.jsonl-20260131``, ``log-1.jsonl``, also with ``.gz``, ``.bz2`` or ``.xz``. If the log was
+    copied and cut, the rest of the copy is read first. What cannot be found any more is lost: an
+    error in the log of the program says so, and a pipeline shows it at its source and in its
+    ledger.
 
     Emits when: a line is wanted and one is complete.
     Backpressures when: nothing is wanted; nothing is read.

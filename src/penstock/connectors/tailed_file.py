@@ -8,6 +8,8 @@ from collections import deque
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from penstock.connectors.compressed import is_compressed, open_plain, read_first
+
 __all__ = ["Position", "Rewritten", "TailedFile", "first_bytes"]
 
 CHUNK: Final = 1 << 17
@@ -43,9 +45,12 @@ class TailedFile:
     def __init__(self, path: Path, byte: int = 0) -> None:
         self.path = path
         self.byte = byte
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = open_plain(path)
+        self._is_compressed = is_compressed(path)
         status = os.fstat(self._descriptor)
         self.size = status.st_size
+        if self._is_compressed:
+            status = path.stat()
         self.inode = status.st_ino
         self.device = status.st_dev
         self._changed = status.st_mtime_ns
@@ -68,8 +73,8 @@ class TailedFile:
 
     @property
     def beginning(self) -> bytes:
-        """What ``first_bytes`` gives for it, as far as it was read."""
-        return self._head[:WINDOW]
+        """The first bytes, as far as it was read; ``first_bytes`` of the same file begin so."""
+        return self._head
 
     def next_line(self) -> bytes | None:
         """A complete line, or none yet. Raises ``Rewritten``."""
@@ -96,7 +101,9 @@ class TailedFile:
         is_cut = status.st_size < self._read + len(chunk)
         if is_cut or self._bytes(0, len(self._head)) != self._head:
             raise Rewritten(f"{self.path} no longer has the {self._read:,} bytes that were read")
-        self.size, self._changed = status.st_size, status.st_mtime_ns
+        self.size = status.st_size
+        if not self._is_compressed:
+            self._changed = status.st_mtime_ns
         self._read += len(chunk)
         *lines, begun = chunk.split(b"\n")
         if lines:
@@ -120,9 +127,5 @@ class TailedFile:
 
 
 def first_bytes(path: Path) -> bytes | None:
-    """A few bytes at the beginning of a file; ``None`` if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return file.read(WINDOW)
-    except OSError:
-        return None
+    """The beginning of a file; ``None`` if it cannot be read."""
+    return read_first(path, HEAD)
