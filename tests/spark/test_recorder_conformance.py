@@ -160,6 +160,25 @@ def a_late_element_against_a_stop(env: Environment) -> None:
     assert len(watched.rows) + watched.recorder.unrecorded == 1
 
 
+def a_late_element_against_whoever_asks_whether_it_is_over(env: Environment) -> None:
+    watched = Watched(env, max_rows=3)
+    watched.recorder.drain()
+    env.settle()
+    came, seen = [], []
+
+    def send() -> None:
+        watched.send(1)
+        came.append(1)
+
+    def ask() -> None:
+        seen.append((len(came), watched.recorder.is_over, watched.journal.end))
+
+    env.par(send, ask)
+    env.settle()
+    ((had_come, is_over, end),) = seen
+    assert end >= had_come or not is_over
+
+
 def an_error_against_a_stop(env: Environment) -> None:
     watched = Watched(env)
 
@@ -198,6 +217,7 @@ SCENARIOS: list[Scenario] = [
     elements_against_a_drain,
     a_drain_against_a_commit,
     a_late_element_against_a_stop,
+    a_late_element_against_whoever_asks_whether_it_is_over,
     an_error_against_a_stop,
     a_misfit_against_a_commit,
 ]

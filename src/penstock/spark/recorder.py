@@ -145,7 +145,8 @@ class Recorder(Drain):
     @property
     def is_over(self) -> bool:
         """Whether it has written all that has come, and wants no more."""
-        return self._over.is_set() or (self._holds_nothing and not self._inbox)
+        # In this sequence: the worker says that it holds something before it takes that out.
+        return self._over.is_set() or (not self._inbox and self._holds_nothing)
 
     @property
     def waits_for_room(self) -> bool:
@@ -223,6 +224,7 @@ class Recorder(Drain):
         if self._finished:
             return
         self._worker = threading.get_ident()
+        self._holds_nothing = False
         stopped = self._stopped  # looked at once: what has come before it is still written
         draining = self._draining
         if stopped or draining:
