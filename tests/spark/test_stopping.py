@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from penstock import Flow, collect_undelivered
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 from penstock.spark import query as query_module
 from penstock.spark import run as run_module
 from penstock.spark.failures import Stopped
-from penstock.testing import ManualSubscriber
+from penstock.testing import ManualPublisher, ManualSubscriber
 
 SECONDS = 30.0
 
@@ -68,6 +69,43 @@ def test_an_error_from_in_front_arrives_while_spark_starts(start: SlowStart) -> 
                 thread.join(SECONDS)
     assert subscriber.error is problem
     assert list(undelivered) == []
+
+
+@pytest.mark.parametrize(("resume", "comes_again"), [("none", False), ("from_start", True)])
+def test_what_came_and_did_not_fit_is_lost_by_a_stop_unless_it_comes_again(
+    resume: Any, comes_again: bool, start: SlowStart, tmp_path: Path
+) -> None:
+    publisher: ManualPublisher[Any] = ManualPublisher()
+    came = threading.Event()
+
+    def through(numbers: Any) -> Any:
+        noted = numbers.do_on_next(lambda element: came.set() if element[0] == 15 else None)
+        return noted.on_spark("number long, text string", resume=resume, max_bytes=100_000)
+
+    run = PipelineRun(
+        Pipeline(
+            "stopped",
+            sources={"numbers": lambda settings: publisher},
+            through=through,
+            sinks={"sink": lambda settings: lambda row: None},
+        ),
+        NoSettings(),
+        Place(checkpoint=str(tmp_path / "checkpoint")),
+    )
+    run.start()
+    publisher.await_requested(16)
+    publisher.next(*((number, "x" * 20_000) for number in range(16)))
+    assert came.wait(SECONDS)
+    assert start.begun.wait(SECONDS)
+    with collect_undelivered():
+        run.stop()
+        start.go_on.set()
+        for thread in threading.enumerate():
+            if thread.name.startswith(("penstock-spark-stopped", "penstock-input")):
+                thread.join(SECONDS)
+    ledger = run.reading().ledger
+    assert 0 < ledger.taken < 16
+    assert ledger.lost == (0 if comes_again else 16 - ledger.taken)
 
 
 class GivenUp:
