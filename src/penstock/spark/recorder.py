@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from penstock.runtime import (
     Timer,
     report_undelivered,
 )
+from penstock.spark.full_disk import log_space
 from penstock.spark.gauges import Tally
 from penstock.spark.journal import Journal, JournalFull, NoSpace
 from penstock.spark.portion import Converter, Portion, rows_of_each
@@ -39,8 +39,6 @@ __all__ = ["Recorder"]
 PREFETCH: Final = 1 << 14
 RETRY_SECONDS: Final = 0.5
 """After which a full disk is tried again."""
-
-logger = logging.getLogger("penstock")
 
 
 class Recorder(Drain):
@@ -391,11 +389,3 @@ class Recorder(Drain):
         if self._pool is not None:
             self._pool.close(wait=False)
         self._over.set()
-
-
-def log_space(full: NoSpace | None) -> None:
-    """Say that the disk is full, or no longer is."""
-    if full is None:
-        logger.warning("there is space again: the stream goes on")
-    else:
-        logger.warning("%s; the stream waits until there is space", full)
