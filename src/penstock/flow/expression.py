@@ -4,8 +4,8 @@
 per element. An expression is the text of a Python expression, with ``{x}`` where the element goes
 and ``{0}``, ``{1}``, ... where its constants go.
 
-That text is run. So nothing that a user hands over becomes a part of it: values are constants, which
-have a name of ours, and the names of attributes and keywords have to be names.
+That text is run. So nothing that a user hands over becomes a part of it: values are constants,
+which have a name of ours, and the names of attributes and keywords have to be names.
 """
 
 from __future__ import annotations
