@@ -28,6 +28,9 @@ class BatchSink(Protocol):
 
     What was given since ``begin`` and is not committed is given up by ``close``, by another
     ``begin`` of the same batch, and by a crash: the batch comes again.
+
+    A sink that also has ``check(epoch) -> str`` says in a few words what ``open`` would do, or
+    raises what that would; it touches nothing, and ``penstock check`` prints it.
     """
 
     level: Level

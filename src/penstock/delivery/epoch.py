@@ -23,7 +23,7 @@ REMEDY: Final = (
 
 
 class DeliveryRefused(Exception):
-    """A sink and a checkpoint that do not belong together, or a sink that somebody has changed."""
+    """A sink and a checkpoint that do not belong together, or a sink that others change."""
 
 
 class RunStart(NamedTuple):

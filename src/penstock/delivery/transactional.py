@@ -1,0 +1,176 @@
+"""The base of sinks that store rows and the number of their batch in one transaction."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from time import monotonic
+from typing import Any, Final
+
+from penstock.delivery.contract import Level
+from penstock.delivery.epoch import DeliveryRefused, Epoch
+from penstock.delivery.progress import BatchProgress
+
+__all__ = ["TransactionalSink"]
+
+CHUNK_ROWS: Final = 500
+COMMIT_ROWS: Final = 1_000
+COMMIT_SECONDS: Final = 1.0
+
+
+class TransactionalSink(ABC):
+    """Exactly once, for whatever has transactions; the hooks below say how it does that.
+
+    Rows go into the open transaction in chunks of ``chunk_rows``, so a batch of any size takes
+    little memory. ``commit`` adds the mark of the batch and commits. Another sink that has stored
+    a mark meanwhile is noticed at the first row of a batch.
+
+    Without batches, rows are gathered, and committed by ``commit_rows``, with the first row that
+    comes a second or more after the last commit, and by ``close``.
+    """
+
+    level: Level = "exactly once"
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        chunk_rows: int = CHUNK_ROWS,
+        commit_rows: int = COMMIT_ROWS,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """``name`` is how sentences to the user call it."""
+        self.name = name
+        self._chunk_rows = chunk_rows
+        self._commit_rows = commit_rows
+        self._clock = clock
+        self._chunk: list[Any] = []
+        self._uncommitted = 0
+        self._last_commit = 0.0
+        self._is_open = False
+        self._in_transaction = False
+        self._stored: str | None = None
+        self._progress = BatchProgress(name)
+
+    # The hooks. One thread at a time calls them, not always the same one.
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Reach what is written to, and refuse what is not as it should be."""
+
+    @abstractmethod
+    def disconnect(self) -> None:
+        """Let go of it; after ``connect`` has failed, too."""
+
+    @abstractmethod
+    def start_transaction(self) -> None:
+        """Nobody else may change the mark from here on, until the transaction is over."""
+
+    @abstractmethod
+    def load_mark(self) -> str | None:
+        """The mark that is stored, within a transaction or not."""
+
+    @abstractmethod
+    def store_mark(self, mark: str) -> None:
+        """Replace the mark."""
+
+    @abstractmethod
+    def insert(self, rows: Sequence[Any]) -> None:
+        """Add rows, as ``row_of`` has made them; never none."""
+
+    @abstractmethod
+    def commit_transaction(self) -> None:
+        """All of it counts when this returns, or none of it."""
+
+    @abstractmethod
+    def rollback(self) -> None:
+        """Nothing of it counts."""
+
+    def row_of(self, element: Any) -> Any:
+        """What ``insert`` is given for an element; raises if it is not as it should be."""
+        return element
+
+    # What a pipeline calls.
+
+    def open(self, epoch: Epoch | None) -> None:
+        """Connect, and compare the mark with the checkpoint."""
+        try:
+            self.connect()
+            self._stored = None if epoch is None else self.load_mark()
+            self._progress = BatchProgress(self.name, epoch, self._stored)
+        except BaseException:
+            self.disconnect()
+            raise
+        self._last_commit = self._clock()
+        self._is_open = True
+
+    def begin(self, batch: int) -> bool:
+        """Give up what came of the batch before."""
+        self._give_up()
+        return self._progress.begin(batch)
+
+    def __call__(self, element: Any) -> None:
+        """Take an element."""
+        self._chunk.append(self.row_of(element))
+        self._uncommitted += 1
+        if self._progress.in_batch:
+            if len(self._chunk) >= self._chunk_rows:
+                self._insert_chunk()
+        elif (
+            self._uncommitted >= self._commit_rows
+            or self._clock() - self._last_commit >= COMMIT_SECONDS
+        ):
+            self._commit(None)  # at once: a pause of the stream must not lock others out
+
+    def commit(self, batch: int) -> None:
+        """Store the batch with its mark; one without rows leaves no trace."""
+        self._commit(self._progress.mark(batch))
+        self._progress.committed(batch)
+
+    def close(self) -> None:
+        """Give up what was not committed; without batches, commit it."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        try:
+            if self._progress.in_batch:
+                self._give_up()
+            else:
+                self._commit(None)
+        finally:
+            self.disconnect()
+
+    def _commit(self, mark: str | None) -> None:
+        self._insert_chunk()
+        if self._in_transaction:
+            if mark is not None:
+                self.store_mark(mark)
+                self._stored = mark
+            self.commit_transaction()
+            self._in_transaction = False
+        self._uncommitted = 0
+        self._last_commit = self._clock()
+
+    def _insert_chunk(self) -> None:
+        if not self._chunk:
+            return
+        if not self._in_transaction:
+            self.start_transaction()  # if that fails, the rows are still here
+            self._in_transaction = True
+            self._require_known_mark()
+        rows, self._chunk = self._chunk, []
+        self.insert(rows)
+
+    def _require_known_mark(self) -> None:
+        if self._progress.epoch is not None and self.load_mark() != self._stored:
+            raise DeliveryRefused(
+                f"{self.name} was written by another pipeline since this one was opened; stop that "
+                "one, or write somewhere else"
+            )
+
+    def _give_up(self) -> None:
+        self._chunk = []
+        self._uncommitted = 0
+        if self._in_transaction:
+            self._in_transaction = False
+            self.rollback()

@@ -1,0 +1,147 @@
+"""The base of transactional sinks, told in the order of its calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
+
+
+class Log(TransactionalSink):
+    """Writes down what it is told, in place of a database."""
+
+    def __init__(self, mark: str | None = None, *, fails: str = "", **options: Any) -> None:
+        super().__init__("the log", chunk_rows=2, clock=lambda: self.now, **options)
+        self.now = 0.0
+        self.mark = mark
+        self.told: list[Any] = []
+        self._fails = fails
+
+    def tell(self, what: Any) -> None:
+        self.told.append(what)
+        if what == self._fails:
+            raise OSError(f"no {what}")
+
+    def connect(self) -> None:
+        self.tell("connect")
+
+    def disconnect(self) -> None:
+        self.tell("disconnect")
+
+    def start_transaction(self) -> None:
+        self.tell("start")
+
+    def load_mark(self) -> str | None:
+        return self.mark
+
+    def store_mark(self, mark: str) -> None:
+        self.mark = mark
+        self.tell("mark")
+
+    def insert(self, rows: Sequence[Any]) -> None:
+        self.tell([*rows])
+
+    def commit_transaction(self) -> None:
+        self.tell("commit")
+
+    def rollback(self) -> None:
+        self.tell("rollback")
+
+
+def test_rows_go_into_the_transaction_in_chunks_and_the_mark_comes_last() -> None:
+    log = Log()
+    log.open(Epoch.begun())
+    log.begin(0)
+    for number in range(5):
+        log(number)
+    assert log.told == ["connect", "start", [0, 1], [2, 3]]
+    log.commit(0)
+    assert log.told[4:] == [[4], "mark", "commit"]
+    log.close()
+    log.close()
+    assert log.told[7:] == ["disconnect"]
+
+
+def test_a_batch_without_rows_leaves_no_trace() -> None:
+    log = Log()
+    log.open(Epoch.begun())
+    log.begin(0)
+    log.commit(0)
+    assert not log.begin(0)
+    assert log.told == ["connect"]
+
+
+def test_a_batch_that_begins_again_is_rolled_back_and_so_is_one_that_is_closed() -> None:
+    log = Log()
+    log.open(Epoch.begun())
+    log.begin(0)
+    for number in range(3):
+        log(number)
+    log.begin(0)
+    log(7)
+    log.close()
+    assert log.told == ["connect", "start", [0, 1], "rollback", "disconnect"]
+
+
+def test_without_batches_rows_are_committed_by_number_by_time_and_at_the_end() -> None:
+    log = Log(commit_rows=3)
+    log.open(None)
+    for number in range(4):
+        log(number)
+    assert log.told == ["connect", "start", [0, 1, 2], "commit"]
+    log.now = 0.9
+    log(4)
+    assert log.told[4:] == []
+    log.now = 1.0
+    log(5)
+    assert log.told[4:] == ["start", [3, 4, 5], "commit"]
+    log(6)
+    log.close()
+    assert log.told[7:] == ["start", [6], "commit", "disconnect"]
+
+
+def test_a_mark_that_somebody_else_has_stored_meanwhile_is_refused() -> None:
+    log = Log()
+    log.open(Epoch.begun())
+    log.begin(0)
+    log.mark = Epoch.begun().mark(3)
+    log(1)
+    with pytest.raises(DeliveryRefused, match="the log was written by another pipeline since"):
+        log.commit(0)
+    log.close()
+    assert log.told == ["connect", "start", "rollback", "disconnect"]
+
+
+def test_one_that_cannot_be_opened_is_disconnected() -> None:
+    refusing = Log(Epoch.begun().mark(3))
+    with pytest.raises(DeliveryRefused, match="written from another checkpoint"):
+        refusing.open(Epoch.begun())
+    failing = Log(fails="connect")
+    with pytest.raises(OSError, match="no connect"):
+        failing.open(None)
+    for log in (refusing, failing):
+        log.close()
+        assert log.told == ["connect", "disconnect"]
+
+
+def test_one_that_cannot_be_committed_is_disconnected_all_the_same() -> None:
+    log = Log(fails="commit")
+    log.open(None)
+    log(1)
+    with pytest.raises(OSError, match="no commit"):
+        log.close()
+    assert log.told[-1] == "disconnect"
+
+
+def test_progress_without_a_checkpoint_goes_by_numbers() -> None:
+    progress = BatchProgress("the log")
+    assert not progress.in_batch
+    assert progress.begin(4)
+    assert progress.in_batch
+    assert progress.mark(4) is None
+    progress.committed(4)
+    assert not progress.begin(4)
+    assert progress.begin(5)
