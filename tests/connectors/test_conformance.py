@@ -9,6 +9,7 @@ import sys
 from asyncio import Task, create_task
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ from penstock.connectors import (
     tail_json_lines,
     write_csv,
     write_json_lines,
+    write_parquet,
+    write_sqlite,
     write_standard_output,
 )
 from penstock.connectors.outflow import Outflow
@@ -165,14 +168,15 @@ def test_standard_input_keeps_all_rules(files: Files, monkeypatch: pytest.Monkey
 
 
 class Writers:
-    """Makes writers, and closes what those leave open whose stream the kit has not ended."""
+    """Makes writers, each with its path, and closes those whose stream the kit has not ended."""
 
-    def __init__(self, make: Callable[[], Writer]) -> None:
+    def __init__(self, folder: Path, make: Callable[[Path], Writer]) -> None:
+        self._folder = folder
         self._make = make
         self._made: list[Writer] = []
 
     def __call__(self) -> Writer:
-        self._made.append(self._make())
+        self._made.append(self._make(self._folder / str(len(self._made))))
         return self._made[-1]
 
     def close(self) -> None:
@@ -181,14 +185,23 @@ class Writers:
 
 
 def test_a_writer_keeps_all_rules(tmp_path: Path) -> None:
-    with closing(Writers(lambda: write_json_lines(tmp_path / "file"))) as writers:
+    with closing(Writers(tmp_path, write_json_lines)) as writers:
         verify_subscriber(writers).raise_if_failed()
 
 
 @pytest.mark.full
 def test_a_writer_of_rows_keeps_all_rules(tmp_path: Path) -> None:
-    with closing(Writers(lambda: write_csv(tmp_path / "file", ["number"]))) as writers:
+    with closing(Writers(tmp_path, partial(write_csv, columns=["number"]))) as writers:
         verify_subscriber(writers, element=lambda n: (n,)).raise_if_failed()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "write", [write_parquet, partial(write_sqlite, table="numbers")], ids=["parquet", "sqlite"]
+)
+def test_a_writer_of_tables_keeps_all_rules(write: Callable[..., Writer], tmp_path: Path) -> None:
+    with closing(Writers(tmp_path, write)) as writers:
+        verify_subscriber(writers, element=lambda n: {"number": n}).raise_if_failed()
 
 
 @pytest.mark.full

@@ -5,13 +5,16 @@ from __future__ import annotations
 import doctest
 import inspect
 import re
-from typing import Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 import penstock
 import penstock.testing
 from penstock import connectors
+from penstock.delivery import level_of
 
 SOURCES: Final = (
     "from_server_sent_events", "from_websocket", "read_csv", "read_json_lines", "read_parquet",
@@ -19,8 +22,18 @@ SOURCES: Final = (
 )  # fmt: skip
 SINKS: Final = (
     "serve_server_sent_events", "serve_websocket", "write_csv", "write_json_lines",
-    "write_standard_output",
+    "write_parquet", "write_sqlite", "write_standard_output",
 )  # fmt: skip
+MADE: Final[dict[str, Callable[[Path], Any]]] = {
+    "serve_server_sent_events": lambda path: connectors.Server,
+    "serve_websocket": lambda path: connectors.Server,
+    "write_csv": lambda path: connectors.write_csv(path, ["a"]),
+    "write_json_lines": connectors.write_json_lines,
+    "write_parquet": connectors.write_parquet,
+    "write_sqlite": lambda path: connectors.write_sqlite(path, "a"),
+    "write_standard_output": lambda path: connectors.write_standard_output(),
+}
+ROOT: Final = Path(__file__).parents[2]
 HEADINGS: Final = ("Demand", "Errors", "Example")
 OF_SOURCES: Final = (
     "Emits when", "Backpressures when", "Completes when", "Cancels when", "Replay",
@@ -71,16 +84,26 @@ def test_the_example_of_a_connector_is_right(name: str) -> None:
     assert runner.summarize(verbose=False).failed == 0
 
 
+@pytest.mark.parametrize("name", SINKS)
+def test_a_sink_is_said_to_deliver_as_it_declares(name: str, tmp_path: Path) -> None:
+    table = (ROOT / "docs" / "connectors.md").read_text()
+    (in_table,) = re.findall(rf"^\| `{name}\(.*\| ([a-z ]+ once) \|", table, re.MULTILINE)
+    (in_docstring,) = re.findall("^Delivery: ([a-z ]+ once)", documentation(name), re.MULTILINE)
+    assert in_table == in_docstring == level_of(MADE[name](tmp_path / "sink"))
+
+
 def test_a_package_that_is_missing_is_named_with_what_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import sys
 
     monkeypatch.delitem(sys.modules, "penstock.connectors.websocket_source", raising=False)
-    monkeypatch.delitem(sys.modules, "penstock.connectors.parquet", raising=False)
+    for module in ("parquet", "parquet_sink", "parquet_folder", "parquet_rows"):
+        monkeypatch.delitem(sys.modules, f"penstock.connectors.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "websockets.asyncio.client", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ModuleNotFoundError, match="from_websocket needs websockets.*connectors"):
         _ = connectors.from_websocket
-    with pytest.raises(ModuleNotFoundError, match="read_parquet needs pyarrow.*parquet"):
-        _ = connectors.read_parquet
+    for name in ("read_parquet", "write_parquet"):
+        with pytest.raises(ModuleNotFoundError, match=f"{name} needs pyarrow.*parquet"):
+            getattr(connectors, name)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from penstock import Flow, collect_undelivered
-from penstock.connectors import Writer, write_csv, write_json_lines
+from penstock.connectors import Writer, write_csv, write_json_lines, write_parquet
+from penstock.delivery import DeliveryRefused
 from penstock.testing import ManualPublisher
 
 PATIENCE = 60
@@ -46,11 +47,78 @@ def test_each_element_is_a_line_of_json(file: Path) -> None:
     assert file.read_text() == '{"a": "\\u00e9\\n"}\n{"origin": "JFK", "delay": null}\n[1, 2]\n'
 
 
-def test_a_file_is_made_anew_or_goes_on(file: Path) -> None:
+def test_a_file_is_replaced_or_goes_on_when_that_was_said(file: Path) -> None:
     written(write_json_lines(file), 1)
-    written(write_json_lines(file), 2)
+    written(write_json_lines(file, overwrite=True), 2)
     written(write_json_lines(file, append=True), 3)
     assert file.read_text() == "2\n3\n"
+    assert [each.name for each in file.parent.iterdir()] == ["board"]
+
+
+def test_a_file_that_is_there_is_refused_and_stays(file: Path) -> None:
+    file.write_text("1\n")
+    writer = write_json_lines(file)
+    with collect_undelivered() as reports:
+        Flow.of(2).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    assert type(writer.error) is FileExistsError
+    assert str(writer.error) == (
+        f"write_json_lines: {file} is there and has 2 bytes; overwrite=True replaces them, "
+        "append=True writes after them"
+    )
+    assert len(reports) == 1
+    assert file.read_text() == "1\n"
+
+
+def test_a_file_without_bytes_is_as_good_as_none(file: Path) -> None:
+    file.touch()
+    written(write_json_lines(file), 1)
+    assert file.read_text() == "1\n"
+
+
+def test_nothing_is_appended_to_half_a_line(file: Path) -> None:
+    file.write_text("1\n2")
+    writer = write_json_lines(file, append=True)
+    with pytest.raises(DeliveryRefused, match="the last line of .*board is not complete"):
+        writer(3)
+    assert file.read_text() == "1\n2"
+
+
+def test_nothing_is_made_before_the_first_element_nor_by_closing(file: Path) -> None:
+    writer = write_csv(file, ["a"])
+    writer.close()
+    assert [*file.parent.iterdir()] == []
+
+
+def test_a_writer_that_was_closed_takes_no_more(file: Path) -> None:
+    writer = write_json_lines(file)
+    writer(1)
+    writer.close()
+    writer.close()
+    with pytest.raises(ValueError, match="was closed"):
+        writer(2)
+    assert file.read_text() == "1\n"
+
+
+def test_a_file_has_one_writer_at_a_time(file: Path) -> None:
+    first, second = write_json_lines(file), write_json_lines(file, append=True)
+    first(1)
+    with pytest.raises(DeliveryRefused, match="board is being written by another sink or program"):
+        second(2)
+    first.close()
+    second(3)
+    second.close()
+    assert file.read_text() == "1\n3\n"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [write_json_lines, partial(write_csv, columns=["a"]), write_parquet],
+    ids=["json lines", "csv", "parquet"],
+)
+def test_to_append_and_to_overwrite_exclude_each_other(write: Any, file: Path) -> None:
+    with pytest.raises(ValueError, match="append and overwrite exclude each other"):
+        write(file, append=True, overwrite=True)
 
 
 def test_a_csv_file_begins_with_its_columns_once(file: Path) -> None:
@@ -117,26 +185,9 @@ def test_an_element_with_other_columns_cancels_and_is_reported(
     assert len(reports) == 1
 
 
-def test_a_disk_that_is_full_cancels_and_is_reported(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    open_file: Any = Path.open
-
-    class FullDisk:
-        def __init__(self, opened: Any) -> None:
-            self._opened = opened
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._opened, name)
-
-        def flush(self) -> None:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(
-        Path, "open", lambda path, *how, **options: FullDisk(open_file(path, *how, **options))
-    )
+def test_a_disk_that_is_full_cancels_and_is_reported() -> None:
     publisher: ManualPublisher[int] = ManualPublisher()
-    writer = write_json_lines(file)
+    writer = write_json_lines("/dev/full")
     publisher.subscribe(writer)
     publisher.await_requested(1)
     with collect_undelivered() as reports:
@@ -145,6 +196,26 @@ def test_a_disk_that_is_full_cancels_and_is_reported(
     publisher.await_cancelled()
     assert "No space left" in str(writer.error)
     assert len(reports) == 1
+
+
+def test_a_disk_that_fills_up_leaves_no_half_line(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+
+    def full(descriptor: int, content: Any) -> int:
+        if len(content) > 3:
+            return write(descriptor, bytes(content)[:3])
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    writer = write_json_lines(file)
+    writer("a")
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left"):
+        writer("bcde")
+    monkeypatch.undo()
+    writer.close()
+    assert file.read_text() == '"a"\n'
 
 
 def test_an_error_of_the_stream_is_kept_behind_what_came_before(file: Path) -> None:

@@ -13,7 +13,10 @@ Sinks:
 
 ``websocket_server.py``   each connection is a subscriber
 ``sse_server.py``         the same by server-sent events
-``writers.py``            files and standard output
+``json_lines_sink.py``, ``csv_sink.py``   files of lines
+``parquet_sink.py``       a folder of Parquet files
+``sqlite_sink.py``        a table in a SQLite database
+``standard_output.py``    lines of standard output
 
 And what they are made of:
 
@@ -30,6 +33,14 @@ And what they are made of:
 ``door.py``               the socket at which it listens; ``requests.py``, what is asked for there
 ``admission.py``          who is let in; ``strangers.py``, what is logged of the others
 ``own_loop.py``           an asyncio loop on a thread of its own
+``writer.py``             the subscriber that each of the last four sinks is
+``text_file.py``          a file that has each row once; ``file_start.py``: where it begins in it
+``delivery_record.py``    the record beside such a file
+``parquet_folder.py``     a folder that has each row once; ``parquet_rows.py``: rows as Arrow
+``sqlite_table.py``       a table that has each row once, by ``sqlite_statements.py``
+``existing.py``           what becomes of that which is there before
+``durable_files.py``      files that outlive a crash
+``named_fields.py``       the fields of an element
 ``sse_events.py``, ``json_text.py``, ``remote_error.py``, ``arguments.py``   smaller things
 
 A part is loaded when it is used, and with it the packages that it needs.
@@ -38,26 +49,26 @@ A part is loaded when it is used, and with it the packages that it needs.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.connectors.csv_sink import write_csv
     from penstock.connectors.csv_source import read_csv
     from penstock.connectors.json_lines import read_json_lines
+    from penstock.connectors.json_lines_sink import write_json_lines
     from penstock.connectors.pace import replay
     from penstock.connectors.parquet import read_parquet
+    from penstock.connectors.parquet_sink import write_parquet
     from penstock.connectors.remote_error import RemoteError
     from penstock.connectors.requests import Request
     from penstock.connectors.serving import Server
+    from penstock.connectors.sqlite_sink import write_sqlite
     from penstock.connectors.sse_events import Event
     from penstock.connectors.sse_server import serve_server_sent_events
     from penstock.connectors.sse_source import from_server_sent_events
     from penstock.connectors.standard_input import read_standard_input
+    from penstock.connectors.standard_output import write_standard_output
     from penstock.connectors.tail import Line, tail_json_lines
     from penstock.connectors.websocket_server import serve_websocket
     from penstock.connectors.websocket_source import from_websocket
-    from penstock.connectors.writers import (
-        Writer,
-        write_csv,
-        write_json_lines,
-        write_standard_output,
-    )
+    from penstock.connectors.writer import Writer
 
 __all__ = [
     "Event",
@@ -78,6 +89,8 @@ __all__ = [
     "tail_json_lines",
     "write_csv",
     "write_json_lines",
+    "write_parquet",
+    "write_sqlite",
     "write_standard_output",
 ]
 
@@ -87,7 +100,7 @@ _MODULES = {
     "RemoteError": "remote_error",
     "Request": "requests",
     "Server": "serving",
-    "Writer": "writers",
+    "Writer": "writer",
     "from_server_sent_events": "sse_source",
     "from_websocket": "websocket_source",
     "read_csv": "csv_source",
@@ -98,9 +111,11 @@ _MODULES = {
     "serve_server_sent_events": "sse_server",
     "serve_websocket": "websocket_server",
     "tail_json_lines": "tail",
-    "write_csv": "writers",
-    "write_json_lines": "writers",
-    "write_standard_output": "writers",
+    "write_csv": "csv_sink",
+    "write_json_lines": "json_lines_sink",
+    "write_parquet": "parquet_sink",
+    "write_sqlite": "sqlite_sink",
+    "write_standard_output": "standard_output",
 }
 
 _EXTRAS = {"pyarrow": "parquet"}

@@ -18,6 +18,7 @@ __all__ = [
     "require_choice",
     "require_file",
     "require_flow",
+    "require_folder_path",
     "require_path",
     "require_port",
     "require_texts",
@@ -35,6 +36,16 @@ def require_path(connector: str, path: PathGiven) -> Path:
     found = Path(path)
     if found.is_dir():
         raise IsADirectoryError(f"{connector} needs a file, and {found} is a folder")
+    return found
+
+
+def require_folder_path(connector: str, path: PathGiven) -> Path:
+    """``path``, when it is one and no file stands there."""
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"{connector} needs the path of a folder, not {shorten(path)}")
+    found = Path(path)
+    if found.exists() and not found.is_dir():
+        raise NotADirectoryError(f"{connector} needs a folder, and {found} is a file")
     return found
 
 

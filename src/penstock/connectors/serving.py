@@ -23,6 +23,7 @@ from penstock.connectors.own_loop import OwnLoop
 from penstock.connectors.requests import Request
 from penstock.connectors.socket_options import WATCHED
 from penstock.connectors.tls import ServerTls, require_server_tls
+from penstock.delivery import Level
 from penstock.demand import shorten
 from penstock.flow import Flow
 from penstock.flow.arguments import require_callable, require_publisher, require_size, require_text
@@ -107,7 +108,11 @@ class Server:
     """A running server, on a thread with an asyncio loop of its own.
 
     Use it in a ``with`` block, or an ``async with`` block, or call ``close``.
+
+    ``level``  a client that comes back may get again what it had
     """
+
+    level: Level = "at least once"
 
     def __init__(self, address: str, loop: OwnLoop, stop: Stop) -> None:
         self._address = address

@@ -92,6 +92,8 @@ def serve_server_sent_events(
     Demand: window: ``capacity`` elements are on their way, and more are requested as the socket
     takes them.
 
+    Delivery: at least once. A client that comes back may get again what it had.
+
     Errors: those of a flow, and what ``encode`` and ``position_of`` raise, end the connection
     concerned, and are logged; what ``flow_factory`` raises is answered with the status 500. The
     other end gets a number under which the log has them, and words only about what it did itself.

@@ -100,6 +100,8 @@ def serve_websocket(
     requests is requested, at most ``capacity`` at a time. Else window: ``capacity`` elements are on
     their way, and more are requested as the socket takes them.
 
+    Delivery: at least once. A client that comes back may get again what it had.
+
     Errors: those of a flow, and what ``flow_factory`` and ``encode`` raise, end the connection
     concerned, and are logged; the other end gets a number under which the log has them, and words
     only about what it did itself. At once: ``OSError`` for a port that cannot be used,

@@ -1,0 +1,96 @@
+"""The lives of a pipeline through Spark without Spark: what it plans, gives, commits and forgets.
+
+A life is a generator of steps, so that a test can end it between any two of them as a crash does.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from penstock.connectors import Writer
+from penstock.connectors.parquet_folder import ParquetFolder
+from penstock.connectors.sqlite_table import SqliteTable
+from penstock.connectors.text_file import TextFile
+from penstock.delivery import Epoch, RunStart
+
+__all__ = ["Checkpoint", "crash", "live"]
+
+
+@dataclass
+class Checkpoint:
+    """What Spark's logs and ours remember; like those, it outlives a crash."""
+
+    starts: tuple[RunStart, ...] = ()
+    planned: int = -1
+    done: int = -1
+    runs: list[Epoch] = field(default_factory=list)
+
+    def begin_run(self) -> Epoch:
+        epoch = Epoch.begun(self.starts, self.planned)
+        self.starts = epoch.starts
+        return epoch
+
+
+def live(
+    checkpoint: Checkpoint, writer: Writer, batches: Sequence[Sequence[Any]]
+) -> Generator[str, None, None]:
+    """One start of the pipeline, as far as it comes."""
+    writer.open(checkpoint.begin_run())
+    yield "open"
+    for number in range(checkpoint.done + 1, len(batches)):
+        checkpoint.planned = number
+        yield "planned"
+        wanted = writer.begin(number)
+        yield "begun"
+        for row in batches[number] if wanted else ():
+            writer(row)
+            yield "row"
+        if wanted:
+            writer.commit(number)
+            yield "committed by the sink"
+        checkpoint.done = number
+        yield "committed by Spark"
+    writer.close()
+    yield "closed"
+
+
+def ended_by_a_crash(
+    checkpoint: Checkpoint,
+    make: Callable[[], Writer],
+    batches: Sequence[Sequence[Any]],
+    steps: int,
+) -> None:
+    """Live for so many steps, and die."""
+    writer = make()
+    life = live(checkpoint, writer, batches)
+    for _ in islice(life, steps):
+        pass
+    life.close()
+    crash(writer)
+
+
+def crash(writer: Writer) -> None:
+    """What the system does with the files of a dead process: they are closed, and that is all."""
+    sink: Any = writer._sink
+    if isinstance(sink, TextFile):
+        if sink._descriptor is not None:
+            os.close(sink._descriptor)
+    elif isinstance(sink, SqliteTable):
+        sink.disconnect()  # which rolls back, as the next one who opens the database does
+    else:
+        assert isinstance(sink, ParquetFolder)
+        leave_unfinished(sink)
+
+
+def leave_unfinished(sink: ParquetFolder) -> None:
+    """The file that nobody sees yet stays as it is."""
+    unfinished = sink._file
+    content = None if unfinished is None else unfinished._path.read_bytes()
+    path = None if unfinished is None else unfinished._path
+    sink._leave()
+    if path is not None and content is not None:
+        path.write_bytes(content)
