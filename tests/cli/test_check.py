@@ -10,8 +10,15 @@ from click.testing import CliRunner, Result
 
 from penstock import Flow, Subscriber
 from penstock.cli.application import application
-from penstock.connectors import from_websocket, serve_websocket
+from penstock.connectors import (
+    from_websocket,
+    serve_websocket,
+    write_json_lines,
+    write_standard_output,
+)
 from penstock.pipeline import NoSettings, Pipeline
+from penstock.spark.checkpoint import Checkpoint
+from penstock.testing import ManualSubscriber
 from tests.cli import pipelines
 from tests.cli.processes import penstock_command
 
@@ -29,8 +36,70 @@ def test_a_sound_pipeline_is_ok_in_every_line() -> None:
         ["ok", "pipeline"],
         ["ok", "settings"],
         ["ok", "assembly"],
+        ["ok", "terminal"],
         ["ok", "spark"],
     ]
+
+
+def test_each_sink_says_its_level_and_what_it_would_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    files = Pipeline(
+        "files",
+        sources={"numbers": lambda settings: Flow.range(3)},
+        sinks={
+            "file": lambda settings: write_json_lines(tmp_path / "file.jsonl"),
+            "there": lambda settings: write_json_lines(tmp_path / "there.jsonl"),
+            "later": lambda settings: ManualSubscriber(),
+            "function": lambda settings: print,
+            "out": lambda settings: write_standard_output(),
+        },
+    )
+    (tmp_path / "there.jsonl").write_text("1\n")
+    monkeypatch.setattr(pipelines, "files", files, raising=False)
+    checked = check(f"{PIPELINES}:files")
+    assert checked.exit_code == 1
+    said = [line.split(maxsplit=2) for line in checked.stdout.splitlines()[3:-1]]
+    alone = "exactly once within a run, since there is no checkpoint"
+    choice = "overwrite=True replaces them, append=True writes after them"
+    refused = f"FileExistsError: write_json_lines: {tmp_path}/there.jsonl is there and has 2 bytes"
+    assert said == [
+        ["ok", "file", f"{alone}; makes {tmp_path}/file.jsonl"],
+        ["problem", "there", f"{refused}; {choice}"],
+        ["ok", "later", "not known how often it has a row"],
+        ["ok", "function", "at least once"],
+        ["ok", "out", "at most once; writes to standard output, which keeps nothing"],
+    ]  # fmt: skip
+    assert [path.name for path in tmp_path.iterdir()] == ["there.jsonl"]
+
+
+def test_a_sink_is_compared_with_the_checkpoint_and_not_touched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    place, file = tmp_path / "checkpoint", tmp_path / "rows.jsonl"
+    rows = pipelines.pipeline(
+        "spark-rows",
+        pipelines.rows,
+        lambda settings: write_json_lines(file),
+        through=pipelines.on_spark,
+    )
+    monkeypatch.setattr(pipelines, "rows_file", rows, raising=False)
+    arguments = (f"{PIPELINES}:rows_file", "--no-spark", "--checkpoint", str(place))
+    assert f"exactly once; makes {file}" in check(*arguments).stdout
+    Checkpoint(place).claim("spark-rows", ["number long"])
+    writer = write_json_lines(file)
+    writer.open(Checkpoint(place).begin_run())
+    writer.begin(0)
+    writer(1)
+    writer.commit(0)
+    writer.close()
+    (place / "spark" / "offsets").mkdir(parents=True)
+    (place / "spark" / "offsets" / "0").touch()  # as Spark does when it plans a batch
+    before = file.stat().st_mtime_ns, (place / "runs.json").read_text()
+    assert f"exactly once; goes on in {file} after 2 bytes" in check(*arguments).stdout
+    (place / "spark" / "offsets" / "0").unlink()
+    assert "it was restored from an older backup" in check(*arguments).stdout
+    assert (file.stat().st_mtime_ns, (place / "runs.json").read_text()) == before
 
 
 def test_a_source_is_ok_only_if_somebody_is_where_it_connects_to(

@@ -17,6 +17,7 @@ from penstock.cli.failures import explained, in_words, show_traceback
 from penstock.cli.findings import Finding, has_problem, lines
 from penstock.cli.loading import load_pipeline, load_settings
 from penstock.cli.options import RunOptions, place_options
+from penstock.delivery import BatchSink, Epoch, level_of
 from penstock.pipeline import AssemblyError, Pipeline, PipelineRun
 
 __all__ = ["command"]
@@ -74,6 +75,7 @@ class Check:
         yield finding
         if run is not None:
             yield from self._sources(run)
+            yield from self._sinks(run)
             yield from self._on_the_way(run)
 
     def _sources(self, run: PipelineRun) -> Iterator[Finding]:
@@ -81,6 +83,11 @@ class Check:
         for name, source in run.sources.items():
             for url in source.urls:
                 yield self._found(name, "", partial(require_listener, url))[1]
+
+    def _sinks(self, run: PipelineRun) -> Iterator[Finding]:
+        """What each sink promises, and what it would do, without touching anything."""
+        for name, made in run.sinks.items():
+            yield self._found(name, "", partial(sink_in_words, made, run))[1]
 
     def _run(self) -> PipelineRun:
         return PipelineRun(self.pipeline, self.settings, self.options.place)
@@ -131,6 +138,27 @@ def require_listener(url: str) -> str:
         reason = error.strerror or str(error)
         raise NobodyThere(f"nobody answers at {url}: {reason}; a run would wait for it") from None
     return f"somebody listens at {url}"
+
+
+def sink_in_words(made: Any, run: PipelineRun) -> str:
+    """The level of a sink, and what it would do, if it can say that."""
+    level: str = level_of(made) or "not known how often it has a row"
+    if not isinstance(made, BatchSink) or not callable(check := getattr(made, "check", None)):
+        return level
+    epoch = next_epoch(run)
+    if epoch is None and level == "exactly once":
+        level += " within a run, since there is no checkpoint"
+    return f"{level}; {check(epoch)}"
+
+
+def next_epoch(run: PipelineRun) -> Epoch | None:
+    """That of the checkpoint, if there is one and the pipeline were started now."""
+    through = getattr(run.way, "through", None)
+    if through is None or through.checkpoint is None:
+        return None
+    from penstock.spark.checkpoint import Checkpoint
+
+    return Checkpoint(through.checkpoint).next_epoch()
 
 
 def one_line(error: Exception) -> str:

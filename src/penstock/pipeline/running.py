@@ -58,6 +58,11 @@ class PipelineRun:
         return self._assembly.sources
 
     @property
+    def sinks(self) -> Mapping[str, Any]:
+        """Its sinks by name, as they were made."""
+        return self._assembly.sinks
+
+    @property
     def way(self) -> Way:
         """What lies between its sources and its sinks."""
         return self._way

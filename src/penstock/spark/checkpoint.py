@@ -100,11 +100,14 @@ class Checkpoint:
 
     def begin_run(self) -> Epoch:
         """Write down that a run starts; the journals are locked, so no other one does."""
-        before = self.epoch()
-        planned = self._last("offsets")
-        epoch = Epoch.begun(before.starts, -1 if planned is None else planned)
+        epoch = self.next_epoch()
         self.remember(RUNS, epoch.text)
         return epoch
+
+    def next_epoch(self) -> Epoch:
+        """The epoch of a run that would start now; nothing is written."""
+        planned = self._last("offsets")
+        return Epoch.begun(self.epoch().starts, -1 if planned is None else planned)
 
     def epoch(self) -> Epoch:
         """The starts so far, none of them if there was none."""
