@@ -52,6 +52,10 @@ class RunningCommand:
         self.out = Output(self._process.stdout)
         self.err = Output(self._process.stderr)
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def interrupt(self) -> None:
         """As Ctrl-C does: all processes of the terminal's foreground get the signal."""
         os.killpg(self._process.pid, signal.SIGINT)

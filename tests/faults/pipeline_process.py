@@ -17,12 +17,13 @@ import uuid
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from penstock import Flow, Subscription
 from penstock.connectors import read_json_lines
 from penstock.spark import Positioned, emitter, recorder, run
 from penstock.spark.journal import local_store
+from tests.faults.crashing import around, nothing
 from tests.faults.ledger import Entry, Ledger, written
 from tests.faults.processes import MARK, marked
 
@@ -186,25 +187,6 @@ def die(folder: Path, point: str, *arguments: object) -> NoReturn:
     (folder / LAST_WORD).write_text(point)
     os.killpg(0, signal.SIGKILL)
     raise AssertionError("unreachable")
-
-
-def around(
-    owner: Any, name: str, *, before: Callable[..., object], after: Callable[..., object]
-) -> None:
-    """Let something happen before and after a function, with its arguments."""
-    function = getattr(owner, name)
-
-    def changed(*arguments: Any) -> Any:
-        before(*arguments)
-        result = function(*arguments)
-        after(*arguments)
-        return result
-
-    setattr(owner, name, changed)
-
-
-def nothing(*arguments: object) -> None:
-    pass
 
 
 End = Callable[..., object]

@@ -1,0 +1,207 @@
+"""The program that is killed while it writes: batches of numbers into one sink of each kind.
+
+``python -m tests.faults.sink_process FOLDER`` goes on with what is in the folder. With ``--crash
+POINT`` and ``--time N`` it kills itself when it comes to that point for the Nth time. Batches are
+planned and committed in a small file as Spark does it in its logs, so that hundreds of kills take
+seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from penstock.connectors import (
+    durable_files,
+    sqlite_table,
+    write_csv,
+    write_json_lines,
+    write_parquet,
+    write_sqlite,
+)
+from penstock.delivery import Epoch, RunStart
+from penstock.pipeline.batches import BatchedSink, SinkBatches
+from tests.faults.crashing import around, nothing
+
+__all__ = ["BATCHES", "CRASHES", "end_in_a_crash", "rows_of", "run_to_the_end"]
+
+ROOT: Final = Path(__file__).parents[2]
+BATCHES: Final = 6
+ROWS: Final = 2_000
+"""In a batch, which is more than a sink gathers before it writes."""
+
+Row = dict[str, Any]
+End = Callable[..., object]
+
+
+def rows_of(batch: int) -> list[Row]:
+    """The fourth batch has none."""
+    numbers = range(batch * ROWS, (batch + 1) * ROWS) if batch != 3 else ()
+    return [{"number": number, "text": f"é{number:>40}"} for number in numbers]
+
+
+class Logs:
+    """What Spark remembers of its batches, and the starts of the pipeline."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "logs.json"
+        found = json.loads(self._path.read_text()) if self._path.exists() else ([], -1, -1)
+        self.starts = tuple(RunStart(*start) for start in found[0])
+        self.planned, self.done = found[1:]
+
+    def begin_run(self) -> Epoch:
+        epoch = Epoch.begun(self.starts, self.planned)
+        self.starts = epoch.starts
+        self.write()
+        return epoch
+
+    def write(self) -> None:
+        new = self._path.with_suffix(".new")
+        new.write_text(json.dumps((self.starts, self.planned, self.done)))
+        new.replace(self._path)
+
+
+def run(folder: Path) -> None:
+    """All batches that are not done, into all sinks, as ``penstock.pipeline`` gives them."""
+    made = {
+        "lines": write_json_lines(folder / "rows.jsonl"),
+        "csv": write_csv(folder / "rows.csv", ["number", "text"]),
+        "parquet": write_parquet(folder / "rows"),
+        "sqlite": write_sqlite(folder / "rows.db", "rows"),
+    }
+    sinks = SinkBatches(made)
+    logs = Logs(folder)
+    sinks.open(logs.begin_run())
+    for batch in range(logs.done + 1, BATCHES):
+        logs.planned = batch
+        logs.write()
+        sinks.begin(batch)
+        for row in rows_of(batch):
+            for name, sink in made.items():
+                sinks.function_of(name, sink)(row)
+        sinks.commit(batch)
+        logs.done = batch
+        logs.write()
+    sinks.close()
+
+
+# Where the program can kill itself. Each function puts the end of everything into one of ours.
+
+
+def die(*arguments: object) -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("unreachable")
+
+
+def before_the_sync(end: End) -> None:
+    around(durable_files, "sync_file", before=end, after=nothing)
+
+
+def after_the_sync(end: End) -> None:
+    around(durable_files, "sync_file", before=nothing, after=end)
+
+
+def before_the_name(end: End) -> None:
+    around(durable_files, "replace_file", before=end, after=nothing)
+
+
+def after_the_name(end: End) -> None:
+    around(durable_files, "replace_file", before=nothing, after=end)
+
+
+def after_the_folder_is_synced(end: End) -> None:
+    around(durable_files, "sync_folder", before=nothing, after=end)
+
+
+def amid_a_row(end: End) -> None:
+    write = os.write
+
+    def half(descriptor: int, content: Any) -> int:
+        written = write(descriptor, content[: len(content) // 2 + 7])
+        end()
+        return written
+
+    os.write = half
+
+
+def while_a_file_is_cut(end: End) -> None:
+    around(os, "ftruncate", before=end, after=nothing)
+
+
+def after_a_file_is_cut(end: End) -> None:
+    around(os, "ftruncate", before=nothing, after=end)
+
+
+def before_the_transaction_ends(end: End) -> None:
+    around(sqlite_table.SqliteTable, "commit_transaction", before=end, after=nothing)
+
+
+def after_the_transaction(end: End) -> None:
+    around(sqlite_table.SqliteTable, "commit_transaction", before=nothing, after=end)
+
+
+def between_two_sinks(end: End) -> None:
+    around(BatchedSink, "commit", before=nothing, after=end)
+
+
+def between_two_that_are_opened(end: End) -> None:
+    around(BatchedSink, "open", before=nothing, after=end)
+
+
+CRASHES: Final[dict[str, Callable[[End], None]]] = {
+    "between two sinks that are opened": between_two_that_are_opened,
+    "before data or record are synced": before_the_sync,
+    "after data or record are synced": after_the_sync,
+    "before a record or file gets its name": before_the_name,
+    "after a record or file has its name": after_the_name,
+    "after its folder is synced": after_the_folder_is_synced,
+    "amid a row": amid_a_row,
+    "before a file is cut": while_a_file_is_cut,
+    "after a file is cut": after_a_file_is_cut,
+    "before a transaction ends": before_the_transaction_ends,
+    "after a transaction": after_the_transaction,
+    "between two sinks that commit": between_two_sinks,
+}
+
+
+def at_the(time: int, end: End) -> End:
+    """The end comes when this is called for the Nth time."""
+    calls = iter(range(1, sys.maxsize))
+    return lambda *arguments: end() if next(calls) == time else None
+
+
+def end_in_a_crash(folder: Path, point: str, time: int) -> int:
+    """Run until that point; the exit code, which is 0 if it was never reached."""
+    return started(folder, "--crash", point, "--time", str(time)).returncode
+
+
+def run_to_the_end(folder: Path) -> None:
+    """Run to the end of the last batch."""
+    started(folder).check_returncode()
+
+
+def started(folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", __name__, str(folder), *options]
+    return subprocess.run(command, cwd=ROOT, check=False)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--crash", default="")
+    parser.add_argument("--time", type=int, default=1)
+    given = parser.parse_args()
+    if given.crash:
+        CRASHES[given.crash](at_the(given.time, die))
+    run(given.folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""``kill -9`` at each step of a sink: after any number of them it has each row once."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.dataset
+import pytest
+
+from tests.faults.sink_process import BATCHES, CRASHES, end_in_a_crash, rows_of, run_to_the_end
+
+KILLED = -9
+
+
+def test_each_row_is_there_once_after_a_kill_at_each_step(tmp_path: Path) -> None:
+    for point in CRASHES:
+        assert end_in_a_crash(tmp_path, point, 1) == KILLED, point
+    run_to_the_end(tmp_path)
+    require_each_row_once(tmp_path)
+    before = state_of(tmp_path)
+    run_to_the_end(tmp_path)
+    assert state_of(tmp_path) == before
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_200)
+def test_each_row_is_there_once_after_hundreds_of_kills(tmp_path: Path) -> None:
+    random = Random(7)
+    kills = 0
+    for number in range(40):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for _ in range(6):
+            time = random.randrange(1, 12)
+            kills += end_in_a_crash(folder, random.choice([*CRASHES]), time) == KILLED
+        run_to_the_end(folder)
+        require_each_row_once(folder)
+    assert kills > 100
+
+
+def require_each_row_once(folder: Path) -> None:
+    """Other programs and plain Python read what was written."""
+    rows = [row for batch in range(BATCHES) for row in rows_of(batch)]
+    counted = subprocess.run(
+        ["wc", "-l", "rows.jsonl"], cwd=folder, check=True, capture_output=True, text=True
+    )
+    assert counted.stdout.split()[0] == str(len(rows))
+    lines = (folder / "rows.jsonl").read_text().splitlines()
+    assert [json.loads(line) for line in lines] == rows
+    with (folder / "rows.csv").open(newline="") as file:
+        assert [{**row, "number": int(row["number"])} for row in csv.DictReader(file)] == rows
+    assert pyarrow.dataset.dataset(folder / "rows").to_table().to_pylist() == rows
+    with closing(sqlite3.connect(folder / "rows.db")) as database:
+        database.row_factory = sqlite3.Row
+        assert [dict(row) for row in database.execute("SELECT * FROM rows")] == rows
+
+
+def state_of(folder: Path) -> dict[str, Any]:
+    """The content and the time of what a finished pipeline leaves as it is."""
+    ours = [path for path in folder.rglob("rows*") if path.is_file()]
+    return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in ours}
