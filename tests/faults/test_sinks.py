@@ -31,10 +31,10 @@ def test_each_row_is_there_once_after_a_kill_at_each_step(tmp_path: Path) -> Non
 
 @pytest.mark.full
 @pytest.mark.timeout(1_200)
-def test_each_row_is_there_once_after_hundreds_of_kills(tmp_path: Path) -> None:
+def test_each_row_is_there_once_after_kills_at_random_steps(tmp_path: Path) -> None:
     random = Random(7)
     kills = 0
-    for number in range(40):
+    for number in range(20):
         folder = tmp_path / str(number)
         folder.mkdir()
         for _ in range(6):
@@ -42,7 +42,7 @@ def test_each_row_is_there_once_after_hundreds_of_kills(tmp_path: Path) -> None:
             kills += end_in_a_crash(folder, random.choice([*CRASHES]), time) == KILLED
         run_to_the_end(folder)
         require_each_row_once(folder)
-    assert kills > 100
+    assert kills > 60
 
 
 def require_each_row_once(folder: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from penstock import Flow
+from penstock.connectors import write_json_lines
 from penstock.delivery import Epoch, Level
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 from penstock.pipeline.batches import BatchedSink, SinkBatches
@@ -144,6 +145,22 @@ def test_a_sink_takes_nothing_after_it_was_closed() -> None:
     sink(7)
     sink.commit(0)
     assert log.told == [("begin", 0), "close"]
+
+
+def test_when_one_sink_refuses_none_is_touched(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for file in (first, second):
+        file.write_text("1\n")
+    batches = SinkBatches(
+        {"first": write_json_lines(first, overwrite=True), "second": write_json_lines(second)}
+    )
+    with pytest.raises(FileExistsError, match="second is there and has 2 bytes") as refused:
+        batches.open(Epoch.begun())
+    assert refused.value.__notes__ == ["in the sink second, when it was opened"]
+    assert [(file.name, file.read_text()) for file in sorted(tmp_path.iterdir())] == [
+        ("first", "1\n"),
+        ("second", "1\n"),
+    ]
 
 
 def test_when_one_sink_refuses_those_before_it_are_closed_again() -> None:

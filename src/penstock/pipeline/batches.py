@@ -37,6 +37,12 @@ class BatchedSink:
         """The pipeline is whole."""
         self._tell("when it was opened", self._sink.open, epoch)
 
+    def check(self, epoch: Epoch | None) -> None:
+        """Let it refuse what it would refuse, if it can say so without touching anything."""
+        check = getattr(self._sink, "check", None)
+        if callable(check):
+            self._tell("when it was opened", check, epoch)
+
     def begin(self, batch: int) -> None:
         """The elements of a batch follow."""
         with self._lock:
@@ -80,7 +86,9 @@ class SinkBatches:
         return taking
 
     def open(self, epoch: Epoch | None) -> None:
-        """Open all; if one refuses, those before are closed again."""
+        """Open all, once none of them refuses; if one does even so, those before are closed."""
+        for sink in self._sinks.values():
+            sink.check(epoch)
         opened: list[BatchedSink] = []
         for sink in self._sinks.values():
             try:

@@ -15,7 +15,14 @@ from typing import Any
 
 import pytest
 
-from penstock.connectors import Writer, write_csv, write_json_lines, write_parquet, write_sqlite
+from penstock.connectors import (
+    Writer,
+    durable_files,
+    write_csv,
+    write_json_lines,
+    write_parquet,
+    write_sqlite,
+)
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.delivery.lives import Checkpoint, ended_by_a_crash, live
 
@@ -62,6 +69,66 @@ def test_a_restart_goes_on_after_what_was_committed(file: Path) -> None:
     lived(checkpoint, writer)
     assert file.read_text() == "1\n2\n3\n4\n5\n"
     assert json.loads(record_of(file).read_text())["length"] == 10
+
+
+class Steps(list[str]):
+    """What is synced and renamed, in its order, on which no kill depends but a power failure."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        for name in ("sync_file", "replace_file", "sync_folder"):
+            monkeypatch.setattr(durable_files, name, self._noted(name))
+
+    def _noted(self, name: str) -> Callable[..., None]:
+        function = getattr(durable_files, name)
+
+        def step(*arguments: Any) -> None:
+            what = arguments[0]
+            path = what if isinstance(what, Path) else Path(f"/proc/self/fd/{what}").readlink()
+            self.append(f"{name} {path.name}")
+            function(*arguments)
+
+        return step
+
+
+@pytest.mark.parametrize(
+    ("make", "steps"),
+    [
+        (
+            write_json_lines,
+            [
+                "sync_file sink",
+                "sync_file sink.delivery.new",
+                "replace_file sink.delivery.new",
+                "sync_folder folder",
+            ],
+        ),
+        (
+            write_parquet,
+            [
+                "sync_file .unfinished.parquet.new",
+                "replace_file .unfinished.parquet.new",
+                "sync_folder sink",
+            ],
+        ),
+    ],
+    ids=["json lines", "parquet"],
+)
+def test_the_disk_has_the_rows_before_anything_speaks_of_them(
+    make: Callable[[Path], Writer],
+    steps: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "folder").mkdir()
+    writer = make(tmp_path / "folder" / "sink")
+    writer.open(Epoch.begun())
+    writer.begin(0)
+    writer({"n": 1})
+    noted = Steps(monkeypatch)
+    writer.commit(0)
+    assert noted == steps
+    writer.close()
 
 
 def test_what_a_crash_has_left_is_cut_off(file: Path) -> None:
