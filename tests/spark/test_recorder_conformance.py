@@ -20,6 +20,7 @@ from tests.interleavings.parties import ThreadForEachTask, Upstream
 from tests.spark.journals import Numbers, all_rows, numbered, open_journal
 
 POISON = "no number"
+THREE_ROWS = numbered(1, 4)
 
 
 class Recording(Recorder):
@@ -143,7 +144,7 @@ def elements_against_a_drain(env: Environment) -> None:
 def a_drain_against_a_commit(env: Environment) -> None:
     watched = Watched(env, max_rows=2)
     watched.send(1)
-    watched.recorder.on_next(numbered(1, 4))
+    watched.recorder.on_next(THREE_ROWS)
     env.settle()
     env.par(watched.recorder.drain, lambda: watched.recorder.committed(2))
     env.settle()
