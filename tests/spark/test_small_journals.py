@@ -119,7 +119,9 @@ def test_a_drain_takes_all_that_came_although_the_journal_was_full(tmp_path: Pat
     pipeline = Pipeline(
         "large",
         sources={"numbers": lambda settings: publisher},
-        through=lambda numbers: numbers.do_on_next(note).on_spark(SCHEMA, max_bytes=100_000),
+        through=lambda numbers: numbers.do_on_next(note).on_spark(
+            SCHEMA, resume="none", max_bytes=100_000
+        ),
         sinks={"sink": lambda settings: take},
     )
     run = PipelineRun(pipeline, NoSettings(), Place(checkpoint=str(tmp_path / "checkpoint")))
