@@ -49,7 +49,7 @@ class Declares:
         (Declares(17), "at least once"),
         (Server, "at least once"),
     ],
-    ids=str,
+    ids=["function", "sync", "async", "foreign", "declares", "declares less", "other", "server"],
 )
 def test_a_level_is_declared_or_follows_from_when_a_sink_is_done(
     made: Any, level: Level | None
