@@ -236,6 +236,42 @@ def an_executor_feeds_an_async_subscriber(env: Environment) -> None:
     assert subscriber.peak == 1
 
 
+def a_flush_after_an_element(env: Environment) -> None:
+    subscriber, upstream = Collecting(env), Upstream(env)
+    subscriber.on_subscribe(upstream)
+    env.settle()
+    received_by_then: list[list[int]] = []
+
+    def send_and_flush() -> None:
+        subscriber.on_next(0)
+        subscriber.flush(lambda: received_by_then.append(list(subscriber.received)))
+
+    env.par(send_and_flush, lambda: subscriber.flush(lambda: None))
+    env.settle()
+    assert received_by_then == [[0]]
+
+
+def a_flush_against_a_stop(env: Environment) -> None:
+    subscriber, upstream = Collecting(env), Upstream(env)
+    subscriber.on_subscribe(upstream)
+    env.settle()
+    flushed: list[str] = []
+    env.par(subscriber.stop, lambda: subscriber.flush(lambda: flushed.append("done")))
+    env.settle()
+    assert flushed == ["done"]
+
+
+def a_flush_against_the_end(env: Environment) -> None:
+    subscriber, upstream = Collecting(env), Upstream(env)
+    subscriber.on_subscribe(upstream)
+    env.settle()
+    flushed: list[str] = []
+    env.par(subscriber.on_complete, lambda: subscriber.flush(lambda: flushed.append("done")))
+    env.settle()
+    assert flushed == ["done"]
+    assert subscriber.endings == ["completed"]
+
+
 SCENARIOS: list[Scenario] = [
     two_requests_and_a_cancel,
     two_requests_to_the_end,
@@ -253,6 +289,9 @@ SCENARIOS: list[Scenario] = [
     a_member_is_subscribed_twice_at_once,
     an_error_against_a_request,
     an_executor_feeds_an_async_subscriber,
+    a_flush_after_an_element,
+    a_flush_against_a_stop,
+    a_flush_against_the_end,
 ]
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock import Flow
+from penstock import AsyncSubscriber, Flow, ThreadPool
 from penstock.connectors import write_json_lines
 from penstock.delivery import Epoch, Level
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 from penstock.pipeline.batches import BatchedSink, SinkBatches
+from penstock.spark.failures import Stopped
 
 PATIENCE = 120
 
@@ -170,3 +173,80 @@ def test_when_one_sink_refuses_those_before_it_are_closed_again() -> None:
         batches.open(None)
     assert first.told == ["open", "close"]
     assert batches.function_of("function", print) is print
+
+
+class Slow(AsyncSubscriber[int]):
+    """Takes an element when it may, on a thread of its own; ``asked`` is set by a flush."""
+
+    def __init__(self, pool: ThreadPool, told: list[Any], refuses: bool = False) -> None:
+        super().__init__(pool)
+        self.asked = threading.Event()
+        self.may_take = threading.Event()
+        self._told = told
+        self._refuses = refuses
+
+    def receive(self, element: int) -> bool:
+        assert self.may_take.wait(PATIENCE)
+        if self._refuses:
+            raise OSError("no space left")
+        self._told.append(element)
+        return True
+
+    def flush(self, done: Callable[[], object]) -> None:
+        super().flush(done)
+        self.asked.set()
+
+    def failed(self, error: Exception) -> None:
+        """The pipeline asks for it."""
+
+
+def committing(batches: SinkBatches) -> tuple[threading.Thread, list[Exception]]:
+    """Commit a batch on a thread, as Spark does; what that raises."""
+    raised: list[Exception] = []
+
+    def commit() -> None:
+        try:
+            batches.commit(0)
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=commit, daemon=True)
+    thread.start()
+    return thread, raised
+
+
+def test_a_batch_is_committed_when_a_subscriber_on_another_thread_has_taken_all_of_it() -> None:
+    log = Log()
+    with ThreadPool() as pool:
+        slow = Slow(pool, log.told)
+        Flow.of(7).subscribe(slow)
+        thread, raised = committing(SinkBatches({"log": log, "slow": slow}))
+        assert slow.asked.wait(PATIENCE)
+        slow.may_take.set()
+        thread.join(PATIENCE)
+    assert (log.told, raised) == ([7, ("commit", 0)], [])
+
+
+def test_a_stop_ends_the_wait_for_a_subscriber_and_nothing_is_committed() -> None:
+    log = Log()
+    with ThreadPool() as pool:
+        slow = Slow(pool, [])
+        Flow.of(7).subscribe(slow)
+        batches = SinkBatches({"log": log, "slow": slow})
+        thread, raised = committing(batches)
+        assert slow.asked.wait(PATIENCE)
+        batches.stop()
+        thread.join(PATIENCE)
+        slow.may_take.set()
+    assert (log.told, [type(error) for error in raised]) == ([], [Stopped])
+
+
+def test_a_batch_that_a_subscriber_has_refused_is_not_committed() -> None:
+    log = Log()
+    with ThreadPool() as pool:
+        slow = Slow(pool, [], refuses=True)
+        Flow.of(7).subscribe(slow)
+        slow.may_take.set()
+        thread, raised = committing(SinkBatches({"log": log, "slow": slow}))
+        thread.join(PATIENCE)
+    assert (log.told, [str(error) for error in raised]) == ([], ["no space left"])

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from penstock.delivery import BatchSink, Epoch
+from penstock.flow.site import note
+from penstock.reference import AsyncSubscriber
+from penstock.spark.failures import Stopped
 
 __all__ = ["BatchedSink", "SinkBatches"]
 
@@ -35,6 +38,7 @@ class BatchedSink:
 
     def open(self, epoch: Epoch | None) -> None:
         """The pipeline is whole."""
+        self._closed = False
         self._tell("when it was opened", self._sink.open, epoch)
 
     def check(self, epoch: Epoch | None) -> None:
@@ -70,9 +74,23 @@ class BatchedSink:
 
 
 class SinkBatches:
-    """Tells all sinks of a pipeline that know batches where one begins and ends."""
+    """Tells all sinks of a pipeline that know batches where one begins and ends.
+
+    ``committed``  how many batches all sinks have got in this run
+    """
 
     def __init__(self, made: Mapping[str, Any]) -> None:
+        self.committed = 0
+        self._last = -1
+        # Those that are called are done with an element when the call returns.
+        self._subscribers = {
+            name: sink
+            for name, sink in made.items()
+            if isinstance(sink, AsyncSubscriber) and not callable(sink)
+        }
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._taken = threading.Event()
         self._sinks = {
             name: BatchedSink(name, sink)
             for name, sink in made.items()
@@ -105,9 +123,36 @@ class SinkBatches:
             sink.begin(batch)
 
     def commit(self, batch: int) -> None:
-        """Each stores the batch; a crash between two of them is what the numbers are for."""
+        """Each stores the batch; a crash between two of them is what the numbers are for.
+
+        Subscribers on threads of their own have taken all of it before; ``Stopped`` if the
+        pipeline is stopped while they are still at it.
+        """
+        for name, subscriber in self._subscribers.items():
+            self._wait_for(name, subscriber)
         for sink in self._sinks.values():
             sink.commit(batch)
+        if batch != self._last:  # Spark may give the batch once more
+            self.committed, self._last = self.committed + 1, batch
+
+    def stop(self) -> None:
+        """Nothing more will be committed; who waits until it can be is told so. From any thread."""
+        with self._lock:
+            self._stopped = True
+            self._taken.set()
+
+    def _wait_for(self, name: str, subscriber: AsyncSubscriber[Any]) -> None:
+        with self._lock:
+            taken = self._taken = threading.Event()
+            if self._stopped:
+                taken.set()
+        subscriber.flush(taken.set)
+        taken.wait()
+        if self._stopped:
+            raise Stopped("the pipeline was stopped before its sinks had the batch")
+        if subscriber.failure is not None:
+            note(subscriber.failure, f"in the sink {name}")
+            raise subscriber.failure
 
     def close(self) -> None:
         """Close all."""

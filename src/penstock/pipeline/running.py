@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from penstock.flow.site import note
 from penstock.observe.reading import Reading, Stage, State
 from penstock.pipeline.assembly import Assembly, AssemblyError, assembled
 from penstock.pipeline.batches import SinkBatches
@@ -172,9 +173,9 @@ class PipelineRun:
     def _await_sink(self, sink: SinkGauge) -> None:
         """A sink with a thread of its own may still be at its last elements."""
         sink.made.wait()
-        error = getattr(sink.made, "error", None)
+        error = getattr(sink.made, "error", None) or sink.made.failure
         if isinstance(error, Exception):
-            error.add_note(f"in the sink {sink.name}")
+            note(error, f"in the sink {sink.name}")
             sink.failed(error)
         else:
             self._sink_closed(sink)
@@ -202,6 +203,7 @@ class PipelineRun:
                 self._errors.add(in_words(error))
             self._over.set()
         if not came_through:
+            self._batches.stop()
             self._way.close_sinks()
         return True
 

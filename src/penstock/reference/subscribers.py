@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -60,7 +61,7 @@ class Receiver(ABC, Generic[T]):
         elif ending is not None:
             self._tell("failed", lambda: self.failed(ending))
 
-    def _tell(self, name: str, call: Callable[[], None]) -> None:
+    def _tell(self, name: str, call: Callable[[], object]) -> None:
         # 2.13: on_error and on_complete return normally, whatever the user's code does.
         try:
             call()
@@ -151,7 +152,9 @@ class AsyncSubscriber(Receiver[T], Drain):
         self._taken = 0
         self._stopped = False
         self._finished = False
+        self._failure: Exception | None = None
         self._over = threading.Event()
+        self._flushes: deque[Callable[[], object]] = deque()
 
     def stop(self) -> None:
         """Cancel the stream, from any thread."""
@@ -161,6 +164,22 @@ class AsyncSubscriber(Receiver[T], Drain):
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the stream is over, for at most ``timeout`` seconds; whether it is."""
         return self._over.wait(timeout)
+
+    def flush(self, done: Callable[[], object]) -> None:
+        """Call ``done`` once all elements that have come are taken, or the stream is over.
+
+        From any thread, at any time. ``done`` is called once, mostly on the executor.
+        """
+        self._flushes.append(done)
+        if self._over.is_set():
+            self._flushed(len(self._flushes))
+        else:
+            self.wake()
+
+    @property
+    def failure(self) -> Exception | None:
+        """The error with which the stream ended, that of ``receive`` included."""
+        return self._failure
 
     @property
     def buffered(self) -> int:
@@ -201,7 +220,8 @@ class AsyncSubscriber(Receiver[T], Drain):
     def _work(self) -> None:
         if self._finished:
             return  # late signals, or a late stop
-        ending = self._inlet.ending  # asked first: then the inbox holds all elements before it
+        # Asked first: then the inbox holds all elements before the end, and before a flush.
+        ending, flushes = self._inlet.ending, len(self._flushes)
         try:
             self._take_elements()
         except Exception as error:
@@ -215,6 +235,15 @@ class AsyncSubscriber(Receiver[T], Drain):
             self._finish_once(ending)
         elif self._inlet.ending is not None:
             self.wake()  # it has ended meanwhile, perhaps by a request that raised
+        self._flushed(flushes)
+
+    def _flushed(self, count: int) -> None:
+        for _ in range(count):
+            try:
+                done = self._flushes.popleft()
+            except IndexError:
+                return  # another thread has found the stream to be over as well
+            self._tell("flush", done)
 
     def _take_elements(self) -> None:
         self._ask()
@@ -235,8 +264,11 @@ class AsyncSubscriber(Receiver[T], Drain):
         if self._finished:
             return
         self._finished = True
+        if ending is not COMPLETED:
+            self._failure = ending
         self._inbox.take()
         try:
             self._finish(ending)
         finally:
             self._over.set()
+            self._flushed(len(self._flushes))

@@ -42,7 +42,7 @@ class Declares:
     [
         (print, "at least once"),
         (Takes(), "at least once"),
-        (TakesLater(ThreadPool()), None),
+        (TakesLater(ThreadPool()), "at least once"),
         (ManualSubscriber(), None),
         (Declares("exactly once"), "exactly once"),
         (Declares("at most once"), "at most once"),

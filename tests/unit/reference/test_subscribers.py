@@ -311,3 +311,49 @@ def test_a_stream_between_two_pools_arrives_whole() -> None:
         assert subscriber.wait(PATIENCE)
     assert subscriber.elements == list(range(1_000))
     assert subscriber.peak <= 5
+
+
+def flushing(subscriber: Async) -> list[list[object]]:
+    """What the subscriber has taken when each of its flushes is done."""
+    taken: list[list[object]] = []
+    subscriber.flush(lambda: taken.append(list(subscriber.elements)))
+    return taken
+
+
+def test_a_flush_is_done_when_all_that_has_come_is_taken() -> None:
+    time = VirtualTime()
+    subscriber = Async(time, prefetch=4)
+    subscriber.on_subscribe(SpySubscription())
+    time.settle()
+    subscriber.on_next(0)
+    subscriber.on_next(1)
+    taken = flushing(subscriber)
+    assert taken == []
+    time.settle()
+    assert taken == [[0, 1]]
+
+
+def test_a_flush_of_a_stream_that_is_over_is_done_at_once() -> None:
+    subscriber = Async(CallingThread())
+    IterablePublisher(range(3)).subscribe(subscriber)
+    assert flushing(subscriber) == [[0, 1, 2]]
+
+
+def test_a_flush_is_done_although_the_executor_refuses() -> None:
+    pool = ThreadPool()
+    subscriber = Async(pool)
+    pool.close()
+    assert flushing(subscriber) == [[]]
+    assert isinstance(subscriber.failure, RuntimeError)
+
+
+def test_an_async_subscriber_knows_the_error_with_which_it_ended() -> None:
+    def refuse(_: object) -> bool:
+        raise OSError("no space left")
+
+    subscriber = Async(CallingThread(), refuse)
+    IterablePublisher(range(3)).subscribe(subscriber)
+    assert str(subscriber.failure) == "no space left"
+    completed = Async(CallingThread())
+    IterablePublisher(range(3)).subscribe(completed)
+    assert completed.failure is None
