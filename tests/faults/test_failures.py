@@ -110,7 +110,7 @@ def test_the_pauses_between_two_tries_grow_and_are_not_cut_short_by_what_was_bef
 ) -> None:
     flow: SparkFlow = Flow.of((1,)).on_spark("number long")
     host: Any = None
-    run = Run(flow._pipeline, host, lambda number, table: (0, iter(())))
+    run = Run(flow._pipeline, host, None)
     woken = Waited()
     monkeypatch.setattr(run, "_woken", woken)
     for _ in PAUSES:

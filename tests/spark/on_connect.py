@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from penstock import Flow
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 from penstock.spark import (
     SparkFlow,
     SparkLost,
@@ -22,6 +23,7 @@ from penstock.spark import (
     StateChanged,
     UserError,
     spark_session,
+    write_with_spark,
 )
 from penstock.testing import ManualSubscriber
 from tests.faults.processes import command_of, descendants
@@ -103,6 +105,64 @@ def test_a_native_sink_gets_all_rows(remote: SparkSession, tmp_path: Path) -> No
     place = str(tmp_path / "out")
     assert result(on_connect(100).write("parquet", path=place)) == []
     assert sorted(row.number for row in remote.read.parquet(place).collect()) == [*range(100)]
+
+
+def note_batch(folder: Path) -> Callable[[Any, int], None]:
+    """A function that runs on the server: it writes the numbers of a batch into a file."""
+
+    def note(dataframe: Any, batch_id: int) -> None:
+        numbers = sorted(row.number for row in dataframe.collect())
+        (folder / f"{batch_id}-{os.getpid()}").write_text(" ".join(map(str, numbers)))
+
+    return note
+
+
+def refuse_batch(dataframe: Any, batch_id: int) -> None:
+    raise OSError("no space left")
+
+
+def test_functions_of_batches_run_on_the_server_and_their_errors_name_the_line(
+    remote: SparkSession, tmp_path: Path
+) -> None:
+    flow = on_connect(100, batch_rows=30)
+    assert result(flow.for_each_batch(note_batch(tmp_path))) == []
+    files = sorted(tmp_path.iterdir())
+    assert sorted(int(n) for file in files for n in file.read_text().split()) == [*range(100)]
+    assert str(os.getpid()) not in {file.name.split("-")[1] for file in files}
+    with pytest.raises(UserError, match=r"no space left \(in for_each_batch, at .*on_connect.py"):
+        result(flow.for_each_batch(refuse_batch))
+
+
+def test_sinks_of_spark_and_of_the_program_get_all_rows_and_a_foreign_folder_is_refused(
+    remote: SparkSession, tmp_path: Path
+) -> None:
+    def run(checkpoint: str, rows: list[Any]) -> PipelineRun:
+        pipeline = Pipeline(
+            "lake",
+            sources={"numbers": lambda settings: Flow.range(100).map(lambda n: (n, f"n{n}"))},
+            through=lambda numbers: numbers.on_spark(NUMBERS, batch_rows=30),
+            sinks={
+                "lake": lambda settings: write_with_spark("parquet", path=tmp_path / "lake"),
+                "rows": lambda settings: rows.append,
+            },
+        )
+        place = Place(checkpoint=str(tmp_path / checkpoint), remote=os.environ[REMOTE])
+        running = PipelineRun(pipeline, NoSettings(), place)
+        running.start()
+        assert running.wait(PATIENCE)
+        return running
+
+    rows: list[Any] = []
+    first = run("checkpoint", rows)
+    assert first.state == "completed", first.error
+    assert [row.number for row in rows] == [*range(100)]
+    lake = remote.read.parquet(str(tmp_path / "lake"))
+    assert sorted(row.number for row in lake.collect()) == [*range(100)]
+    again: list[Any] = []
+    second = run("another-checkpoint", again)
+    assert second.state == "failed"
+    assert "was written from another checkpoint" in str(second.error)
+    assert again == []
 
 
 def seven(row: Any) -> Any:

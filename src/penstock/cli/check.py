@@ -17,7 +17,7 @@ from penstock.cli.failures import explained, in_words, show_traceback
 from penstock.cli.findings import Finding, has_problem, lines
 from penstock.cli.loading import load_pipeline, load_settings
 from penstock.cli.options import RunOptions, place_options
-from penstock.delivery import BatchSink, Epoch, level_of
+from penstock.delivery import BatchSink, DataFrameSink, Epoch, level_of
 from penstock.pipeline import AssemblyError, Pipeline, PipelineRun
 
 __all__ = ["command"]
@@ -143,12 +143,13 @@ def require_listener(url: str) -> str:
 def sink_in_words(made: Any, run: PipelineRun) -> str:
     """The level of a sink, and what it would do, if it can say that."""
     level: str = level_of(made) or "not known how often it has a row"
-    if not isinstance(made, BatchSink) or not callable(check := getattr(made, "check", None)):
+    check = getattr(made, "check", None)
+    if not isinstance(made, BatchSink | DataFrameSink) or not callable(check):
         return level
     epoch = next_epoch(run)
     if epoch is None and level == "exactly once":
         level += " within a run, since there is no checkpoint"
-    return f"{level}; {check(epoch)}"
+    return "; ".join(filter(None, (level, check(epoch))))
 
 
 def next_epoch(run: PipelineRun) -> Epoch | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from penstock.delivery.epoch import Epoch
 
-__all__ = ["BatchSink", "Level"]
+__all__ = ["BatchSink", "DataFrameSink", "Level"]
 
 Level: TypeAlias = Literal["exactly once", "at least once", "at most once"]
 """How often a sink has each row after kills and restarts of the same checkpoint.
@@ -53,3 +54,33 @@ class BatchSink(Protocol):
 
     def close(self) -> None:
         """Nothing more will come. May be called more than once, and without ``open``."""
+
+
+class DataFrameSink(ABC):
+    """A sink of a pipeline that Spark serves: it is given DataFrames instead of elements.
+
+    In a classic session it runs in this program, over Spark Connect in a process of the server.
+    """
+
+    level: Level
+
+    def in_epoch(self, epoch: Epoch) -> DataFrameSink:
+        """The sink for a run of this epoch, which without a checkpoint is that of the run alone."""
+        return self
+
+    def check(self, epoch: Epoch | None) -> str:
+        """What it would do with what it holds, in a few words; it touches nothing.
+
+        ``DeliveryRefused`` if that does not belong to ``epoch``. Called before anything is taken
+        from a source, if Spark runs where this program does.
+        """
+        return ""
+
+    @property
+    def sent(self) -> object:
+        """What goes to the server over Spark Connect, besides code of penstock."""
+        return None
+
+    @abstractmethod
+    def take(self, dataframe: Any, batch_id: int) -> None:
+        """Store the rows of a batch; when this returns, they are stored."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from penstock.api import Publisher
 from penstock.connectors.listening import listening
+from penstock.delivery import DataFrameSink
 from penstock.demand import shorten
 from penstock.flow import Flow
 from penstock.pipeline.gauges import SourceGauge
@@ -29,7 +30,7 @@ class Assembly:
 
     ``entrances``  the flows of the sources, by name
     ``flow``       what comes out, for the sinks
-    ``sinks``      by name: functions, or subscribers
+    ``sinks``      by name: functions, subscribers, or sinks that Spark serves
     """
 
     name: str
@@ -37,6 +38,18 @@ class Assembly:
     entrances: Mapping[str, Flow[Any]]
     flow: Publisher[Any]
     sinks: Mapping[str, Any]
+
+    @property
+    def spark_sinks(self) -> Mapping[str, DataFrameSink]:
+        """Those that Spark serves, with DataFrames."""
+        return {name: each for name, each in self.sinks.items() if isinstance(each, DataFrameSink)}
+
+    @property
+    def element_sinks(self) -> Mapping[str, Any]:
+        """All others."""
+        return {
+            name: each for name, each in self.sinks.items() if not isinstance(each, DataFrameSink)
+        }
 
 
 def assembled(pipeline: Pipeline, settings: Any, until: Publisher[Any]) -> Assembly:
@@ -67,9 +80,9 @@ def source(
 
 
 def sink(make: Callable[[Any], Any], settings: Any) -> Any:
-    """A function or a subscriber."""
+    """A function, a subscriber, or a sink that Spark serves."""
     made = make(settings)
-    if not (is_subscriber(made) or callable(made)):
+    if not (is_subscriber(made) or callable(made) or isinstance(made, DataFrameSink)):
         raise TypeError(f"it must be a function or a subscriber, not {shorten(made)}")
     return made
 

@@ -29,8 +29,9 @@ class Pipeline:
     ``through``   makes one flow of those of the sources, which it takes by their names, and of
                   ``settings`` if it has a parameter of that name; one source alone needs none
     ``sinks``     functions by name, each of which makes a sink of the settings: a function that
-                  takes an element, or a ``Subscriber``. All of them see all elements; the slowest
-                  sets the pace
+                  takes an element, a ``Subscriber``, or one that Spark serves
+                  (``penstock.spark.write_with_spark``, ``for_each_batch``). All of them see all
+                  elements; the slowest sets the pace
     ``settings``  a dataclass, whose fields a file or the command line can set
 
     >>> from penstock import Flow

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.flow.site import note
-from penstock.observe.reading import Reading, Stage, State
+from penstock.observe.reading import Edge, Reading, Stage, State
 from penstock.pipeline.assembly import Assembly, AssemblyError, assembled
 from penstock.pipeline.batches import SinkBatches
 from penstock.pipeline.gauges import Recent, SinkGauge, SourceGauge, in_words
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.sinks import Fan, FunctionSink
+from penstock.pipeline.sinks import Fan, FunctionSink, Silent
 from penstock.pipeline.stopping import Stopping
 from penstock.pipeline.way import Phase, PlainWay, Way
 from penstock.reference import AsyncSubscriber
@@ -41,14 +41,18 @@ class PipelineRun:
         self.name = pipeline.name
         stopping = Stopping()
         self._assembly = assembled(pipeline, settings, stopping.flow)
-        self._batches = SinkBatches(self._assembly.sinks)
+        self._batches = SinkBatches(self._assembly.element_sinks)
         self._way = way_of(self._assembly, place or Place(), stopping, self._batches)
-        self._sinks = [self._sink(name, made) for name, made in self._assembly.sinks.items()]
-        self._open_sinks = set(self._sinks)
+        self._sinks = [
+            self._sink(name, made) for name, made in self._assembly.element_sinks.items()
+        ]
+        # Of sinks that Spark serves no signal tells: the end of the flow is theirs.
+        heard = self._sinks or [SinkGauge("end", None, Silent(), None, self._sink_ended)]
+        self._open_sinks = set(heard)
         self._errors = Recent()
         self._state: State = "starting"
         self._error: Exception | None = None
-        self._fan = Fan(self._sinks)
+        self._fan = Fan(heard)
         self._came_through = False
         self._over = threading.Event()
         self._ending = threading.Lock()
@@ -121,10 +125,11 @@ class PipelineRun:
             )
             for sink in self._sinks
         )
+        spark_stages, spark_edges = self._spark_sinks()
         return Reading(
             state=self._state,
-            stages=(*way.stages, *sinks),
-            edges=way.edges,
+            stages=(*way.stages, *sinks, *spark_stages),
+            edges=(*way.edges, *spark_edges),
             batch=way.batch,
             lag=way.lag,
             latencies=way.latencies,
@@ -135,6 +140,15 @@ class PipelineRun:
             last_dead_letters=way.last_dead_letters,
             spark_page=way.spark_page,
         )
+
+    def _spark_sinks(self) -> tuple[tuple[Stage, ...], tuple[Edge, ...]]:
+        sinks = self._assembly.spark_sinks
+        if not sinks:
+            return (), ()
+        from penstock.pipeline.spark_sinks import spark_sink_edges, spark_sink_stages
+
+        batches = self._batches.committed
+        return tuple(spark_sink_stages(sinks, batches)), tuple(spark_sink_edges(sinks, batches))
 
     @property
     def _phase(self) -> Phase:
@@ -212,10 +226,12 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBa
     """With Spark or without, as the flow has it."""
     # Whoever has assembled a flow on Spark has loaded this; nobody else pays for it.
     if "penstock.spark.spark_flow" in sys.modules:
+        from penstock.pipeline.spark_sinks import require_fitting_sinks
         from penstock.pipeline.spark_way import SparkWay
-        from penstock.spark.deployment import Deployment, pipeline_in
+        from penstock.spark.deployment import Deployment, from_spark_in
 
-        if pipeline_in(assembly.flow) is not None:
+        if (origin := from_spark_in(assembly.flow)) is not None:
+            require_fitting_sinks(assembly, origin)
             deployment = Deployment(
                 name=assembly.name,
                 checkpoint=place.checkpoint,
@@ -224,8 +240,15 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBa
                 ui=place.spark_page,
                 batches=batches,
                 accept_state_change=place.accept_state_change,
+                sinks=tuple(assembly.spark_sinks.values()),
+                rows=bool(assembly.element_sinks),
             )
             return SparkWay(assembly, deployment)
+    for name in assembly.spark_sinks:
+        raise AssemblyError(
+            f"the sink {name} is one of Spark's, and {assembly.name} does not go through Spark; "
+            "lead the flow through on_spark, or name another sink"
+        )
     for option in ("checkpoint", "master", "remote"):
         if getattr(place, option) is not None:
             raise AssemblyError(

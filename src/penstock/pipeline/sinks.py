@@ -20,7 +20,7 @@ from penstock.demand import (
 )
 from penstock.reference import SyncSubscriber
 
-__all__ = ["Fan", "FunctionSink"]
+__all__ = ["Fan", "FunctionSink", "Silent"]
 
 
 class FunctionSink(SyncSubscriber[Any]):
@@ -60,6 +60,17 @@ class FunctionSink(SyncSubscriber[Any]):
             except Exception as error:
                 error.add_note(f"in the sink {self._name}, when it was closed")
                 self._on_failure(error)
+
+
+class Silent(SyncSubscriber[Any]):
+    """Waits for the end of a flow of which nobody here wants elements."""
+
+    def receive(self, element: Any) -> bool:
+        """Nothing comes."""
+        return True
+
+    def failed(self, error: Exception) -> None:
+        """Whoever made it knows."""
 
 
 class Fan:

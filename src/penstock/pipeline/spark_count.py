@@ -68,7 +68,7 @@ class SparkCount:
 
     def __init__(self, origin: FromSpark, flow: Publisher[Any]) -> None:
         self._keeps = origin.pipeline.checkpoint is not None
-        self._maps_only = maps_only(origin.pipeline) and origin.name == "on_spark"
+        self._maps_only = maps_only(origin.pipeline) and origin.gives_elements
         self._is_level_behind = gives_one_for_each(flow, Fluent._from(origin))
 
     def passages(

@@ -13,8 +13,11 @@ An element goes through these modules in this sequence:
 ``source.py``       from there into Spark
 ``stages.py``       the user's functions, in Spark's workers; ``partitions.py``: subscribers there
 ``query.py``        Spark's query
+``dataframe_sinks.py``  the sinks that Spark serves; ``batch_folders.py``: files, one folder a batch
 ``returning.py``    how its batches come back to this program
-``emitter.py``      from Spark's batches to elements, as they are wanted; ``rows.py`` decodes them
+``delivering.py``   what becomes of them there, until they are committed
+``emitter.py``      from Spark's batches to elements, as they are wanted; ``batch_elements.py`` says
+                    of which kind, ``rows.py`` decodes them
 
 ``checkpoint.py``   the place that journal and Spark share, and whether it is whole
 ``state_change.py`` whether the state in it still means the same: ``state_plan.py`` reads what it
@@ -31,14 +34,17 @@ An element goes through these modules in this sequence:
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from penstock.spark.batch_elements import NumberedBatch, Positioned
+    from penstock.spark.batch_folders import write_with_spark
     from penstock.spark.checkpoint import CheckpointError
     from penstock.spark.conversion import DoesNotFit, Misfit
+    from penstock.spark.dataframe_sinks import for_each_batch
     from penstock.spark.failures import SparkFailed, SparkLost, UserError, WorkerLost
     from penstock.spark.pipeline import CannotResume
     from penstock.spark.processor import SparkProcessor
     from penstock.spark.schema import Schema, SchemaError
     from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
-    from penstock.spark.spark_flow import Positioned, SparkFlow
+    from penstock.spark.spark_flow import SparkFlow
     from penstock.spark.state_change import StateChanged
 
 __all__ = [
@@ -46,6 +52,7 @@ __all__ = [
     "CheckpointError",
     "DoesNotFit",
     "Misfit",
+    "NumberedBatch",
     "Positioned",
     "Schema",
     "SchemaError",
@@ -58,7 +65,9 @@ __all__ = [
     "StateChanged",
     "UserError",
     "WorkerLost",
+    "for_each_batch",
     "spark_session",
+    "write_with_spark",
 ]
 
 _MODULES = {
@@ -66,7 +75,8 @@ _MODULES = {
     "CheckpointError": "checkpoint",
     "DoesNotFit": "conversion",
     "Misfit": "conversion",
-    "Positioned": "spark_flow",
+    "NumberedBatch": "batch_elements",
+    "Positioned": "batch_elements",
     "Schema": "schema",
     "SchemaError": "schema",
     "SparkFailed": "failures",
@@ -78,7 +88,9 @@ _MODULES = {
     "StateChanged": "state_change",
     "UserError": "failures",
     "WorkerLost": "failures",
+    "for_each_batch": "dataframe_sinks",
     "spark_session": "session",
+    "write_with_spark": "batch_folders",
 }
 
 

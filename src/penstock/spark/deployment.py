@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.api import Publisher
+from penstock.delivery import DataFrameSink
 from penstock.flow.fluent import Fluent, with_origin
 from penstock.spark.pipeline import BatchListener, Pipeline
 from penstock.spark.run import Run
@@ -22,6 +23,8 @@ class Deployment:
 
     ``watch``    is told of each run when its journals are open
     ``batches``  is told where its batches begin and end
+    ``sinks``    get the DataFrame of each batch
+    ``rows``     whether rows come back at all
     """
 
     name: str | None = None
@@ -32,6 +35,8 @@ class Deployment:
     accept_state_change: bool = False
     watch: Callable[[Run], object] | None = None
     batches: BatchListener | None = None
+    sinks: tuple[DataFrameSink, ...] = ()
+    rows: bool = True
 
     def of(self, pipeline: Pipeline) -> Pipeline:
         """``pipeline`` as it is deployed."""
@@ -46,6 +51,7 @@ class Deployment:
             watch=self.watch,
             batches=self.batches,
             accept_state_change=self.accept_state_change or pipeline.accept_state_change,
+            sinks=pipeline.sinks + self.sinks,
         )
 
 
@@ -58,6 +64,8 @@ def deployed(publisher: Publisher[Any], deployment: Deployment) -> Publisher[Any
     moved: Any = copy(publisher.plan.origin)
     if isinstance(moved, FromSpark):
         moved.pipeline = deployment.of(moved.pipeline)
+        if not deployment.rows:
+            moved.decode = None
     elif (upstream := getattr(moved, "upstream", None)) is not None:
         moved.upstream = deployed(upstream, deployment)
     else:

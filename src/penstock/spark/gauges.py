@@ -19,6 +19,7 @@ __all__ = [
     "rows_in",
 ]
 
+BATCHES: Final = ("pyarrow.lib", "penstock.spark.batch_elements")
 MOST_AGES: Final = 4096
 RECENT: Final = 16
 """The things that a tally remembers to show them."""
@@ -153,8 +154,8 @@ class Emitted(Tally):
 
 
 def rows_in(element: Any) -> int | None:
-    """The rows of an Arrow batch or table, which need not be installed; of all else, ``None``."""
-    if type(element).__module__ != "pyarrow.lib":
+    """The rows of a batch or table, for which Arrow is not loaded; of all else, ``None``."""
+    if type(element).__module__ not in BATCHES:
         return None
     rows: int | None = getattr(element, "num_rows", None)
     return rows

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from penstock.api import Publisher
-from penstock.delivery import Epoch
+from penstock.delivery import DataFrameSink, Epoch
 from penstock.demand import shorten
 from penstock.flow import Flow
 from penstock.flow.fluent import Fluent
@@ -201,6 +201,7 @@ class Pipeline:
     ``watch``   is told of each run when its journals are open
     ``batches`` is told where its batches begin and end
     ``accept_state_change``  whether state may be read by a query that gives it another meaning
+    ``sinks``   get the DataFrame of each batch, before its rows come back
     """
 
     name: str
@@ -214,6 +215,7 @@ class Pipeline:
     watch: Callable[[Run], object] | None = None
     batches: BatchListener | None = None
     accept_state_change: bool = False
+    sinks: tuple[DataFrameSink, ...] = ()
 
     @property
     def keeps_sequence(self) -> bool:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from penstock.delivery import DeliveryRefused
+from penstock.spark.dataframe_sinks import Share
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
 from penstock.spark.returning import Deliver, Returning, returning
 from penstock.spark.source import JournalRead
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["NativeSink", "Query", "Transform"]
+__all__ = ["NativeSink", "Query", "ToProgram", "Transform"]
 
 IDLE: Final = "Waiting for data to arrive"
 LOOK: Final = 0.05
@@ -41,6 +43,13 @@ class NativeSink:
     table: str = ""
 
 
+class ToProgram(NamedTuple):
+    """Where batches go that come back to this program, by way of the sinks that Spark serves."""
+
+    deliver: Deliver
+    share: Share
+
+
 class Query:
     """A query that reads journals. Its methods block on the JVM: one thread calls them."""
 
@@ -56,7 +65,7 @@ class Query:
         self,
         reads: Sequence[JournalRead],
         transform: Transform,
-        sink: NativeSink | Deliver,
+        sink: NativeSink | ToProgram,
         output_mode: str,
         checkpoint: str,
     ) -> None:
@@ -73,7 +82,7 @@ class Query:
         self,
         reads: Sequence[JournalRead],
         transform: Transform,
-        sink: NativeSink | Deliver,
+        sink: NativeSink | ToProgram,
         output_mode: str,
         checkpoint: str,
     ) -> None:
@@ -89,7 +98,7 @@ class Query:
             if sink.table:
                 writer = writer.queryName(sink.table)
         else:
-            self._returning = returning(self._session, sink)
+            self._returning = returning(self._session, sink.deliver, sink.share)
             writer = writer.foreachBatch(self._returning.sink)
         self._query = writer.start()
 
@@ -107,8 +116,8 @@ class Query:
             raise failed from lost
         if error is not None:
             known = error if self._returning is None else self._returning.error or error
-            if isinstance(known, Stopped):
-                raise known  # it was given up, and has not failed
+            if isinstance(known, Stopped | DeliveryRefused):
+                raise known  # it was given up, or a sink has refused it: Spark has not failed
             raise explained(known) from known
         if not active:
             raise SparkFailed(f"somebody else has stopped the query of {self._name}")

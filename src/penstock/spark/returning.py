@@ -14,12 +14,14 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from penstock.spark.dataframe_sinks import Share
 from penstock.spark.failures import Stopped
 
 if TYPE_CHECKING:
@@ -52,18 +54,19 @@ class Returning(Protocol):
         """No batch will come any more."""
 
 
-def returning(session: SparkSession, deliver: Deliver) -> Returning:
-    """The way back from ``session``."""
+def returning(session: SparkSession, deliver: Deliver, share: Share) -> Returning:
+    """The way back from ``session``, for what is left of a batch when Spark's sinks have it."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
-        return Sending(deliver, address_towards(session))
-    return Calling(deliver)
+        return Sending(deliver, address_towards(session), share)
+    return Calling(deliver, share)
 
 
 class Calling:
     """Spark calls this program, from a thread of its JVM, over a socket of py4j."""
 
-    def __init__(self, deliver: Deliver) -> None:
+    def __init__(self, deliver: Deliver, share: Share) -> None:
         self._deliver = deliver
+        self._share = share
         self._connections: set[Any] = set()
         self.error: Exception | None = None
         logging.getLogger("py4j.clientserver").addFilter(is_about_others)
@@ -77,7 +80,7 @@ class Calling:
         gateway: Any = frame.sparkSession.sparkContext._gateway
         self._connections.add(gateway._gateway_client.get_thread_connection())
         try:
-            self._deliver(number, frame.toArrow())
+            self._share(frame, number, partial(self._deliver, number))
         except Exception as error:
             self.error = error
             # The JVM matches what it gets against patterns that a long text overflows.
@@ -99,8 +102,9 @@ def is_about_others(record: logging.LogRecord) -> bool:
 class Sending:
     """A server sends batches to this program, which listens for as long as the query runs."""
 
-    def __init__(self, deliver: Deliver, host: str) -> None:
+    def __init__(self, deliver: Deliver, host: str, share: Share | None = None) -> None:
         self._deliver = deliver
+        self._share = share or Share()
         self._listener = socket.create_server((host, 0))
         self._token = secrets.token_bytes(TOKEN_BYTES)
         self._changing = threading.Lock()
@@ -113,7 +117,7 @@ class Sending:
     def sink(self) -> Return:
         """What ``foreachBatch`` is given; it goes to the server."""
         host, port = self._listener.getsockname()[:2]
-        return Return(host, port, self._token)
+        return Return(host, port, self._token, self._share)
 
     def hang_up(self) -> None:
         """Stop to listen; who waits for an answer gets none."""
@@ -177,10 +181,13 @@ class Return:
     host: str
     port: int
     token: bytes
+    share: Share = field(default_factory=Share)
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Return when the batch is delivered."""
-        rows = frame.toArrow()
+        self.share(frame, number, partial(self._send, number))
+
+    def _send(self, number: int, rows: pa.Table) -> None:
         address = (self.host, self.port)
         with socket.create_connection(address, CONNECT_SECONDS) as connection:
             connection.settimeout(None)  # the user's program may take its time

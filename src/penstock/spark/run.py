@@ -11,22 +11,21 @@ import shutil
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from contextvars import copy_context
 from time import monotonic, time
-from typing import Any, Final
-
-import pyarrow as pa
+from typing import Final
 
 from penstock.demand import COMPLETED
 from penstock.flow.elements import Elements, Host
 from penstock.flow.event_loop import remember_running_loop
 from penstock.runtime import report_undelivered
 from penstock.spark.apart import apart
+from penstock.spark.batch_elements import Decode
 from penstock.spark.checkpoint import Checkpoint, Progress
 from penstock.spark.conversion import Converter
-from penstock.spark.emitter import Batch, Emitter
+from penstock.spark.delivering import Delivering
 from penstock.spark.failures import SparkFailed, Stopped, WorkerLost
 from penstock.spark.gauges import Ages, BatchReading, Emitted, InputReading, RunReading, Seen
 from penstock.spark.input_reading import input_reading
@@ -55,29 +54,23 @@ logger = logging.getLogger("penstock")
 stopping: Final[set[Run]] = set()
 """The runs of this process that were stopped: until they have ended, they hold their places."""
 
-Decode = Callable[[int, pa.Table], tuple[int, Iterator[Any]]]
-"""How many elements a batch has, and these, from its number and its rows."""
-
 
 class Run:
     """Takes one subscription to a pipeline from its inputs to its rows, and to its end."""
 
     def __init__(
-        self, pipeline: Pipeline, host: Host, decode: Decode, sink: NativeSink | None = None
+        self, pipeline: Pipeline, host: Host, decode: Decode | None, sink: NativeSink | None = None
     ) -> None:
         self._pipeline = pipeline
-        self._decode = decode
         self._sink = sink
         self._emitted = Emitted()
         is_watched = pipeline.watch is not None  # else nobody pays for what nobody can read
-        self._batches = pipeline.batches
-        self._emitter = Emitter(
-            host,
-            self.stop,
-            self._emitted.passed if is_watched else None,
-            self._begin,
-        )
+        passed = self._emitted.passed if is_watched else None
         self._woken = threading.Event()
+        self._delivering = Delivering(
+            pipeline, decode, host, self.stop, self._fail, self._woken.set, passed
+        )
+        self._emitter = self._delivering.emitter
         self._stopped = False
         self._journals: list[Journal] = []
         self._recorders: list[Recorder] = []
@@ -191,10 +184,8 @@ class Run:
         self._replayed = checkpoint.unfinished(self._journals)
         if pipeline.watch is not None:
             pipeline.watch(self)
-        epoch = None if pipeline.checkpoint is None else checkpoint.begin_run()
-        if self._batches is not None:
-            leaving.callback(self._batches.close)
-            self._batches.open(epoch)
+        leaving.callback(self._delivering.close)
+        self._delivering.open(None if pipeline.checkpoint is None else checkpoint.begin_run())
         for each, journal in zip(pipeline.inputs, self._journals, strict=True):
             self._record(each if pipeline.checkpoint else each.live, journal, leaving)
         if self._stopped:
@@ -276,7 +267,7 @@ class Run:
         query.start(
             [JournalRead(journal, self._pipeline.batch_rows, through) for journal in journals],
             with_state_checked(rest.transform, self._pipeline, checkpoint),
-            self._sink or self._deliver,
+            self._sink or self._delivering.target,
             self._pipeline.output_mode,
             checkpoint.for_spark,
         )
@@ -290,26 +281,6 @@ class Run:
             self._free(checkpoint)
             if self._has_all and query.is_idle:
                 return
-
-    def _deliver(self, number: int, table: pa.Table) -> None:
-        """Called for each batch, on another thread; Spark waits meanwhile."""
-        size, elements = self._decode(number, table)
-        self._emitter.deliver(Batch(number, size, elements), self._pipeline.keeps_sequence)
-        if self._batches is not None:
-            self._tell(self._batches.commit, number)
-        self._woken.set()
-
-    def _begin(self, number: int) -> None:
-        if self._batches is not None:
-            self._tell(self._batches.begin, number)
-
-    def _tell(self, told: Callable[[int], object], number: int) -> None:
-        """An error of the listener is the run's, as it is, and none of Spark's."""
-        try:
-            told(number)
-        except Exception as error:
-            self._fail(error)
-            raise Stopped(f"batch {number} was not committed") from None
 
     def _free(self, checkpoint: Checkpoint) -> None:
         """Let go of the rows with which Spark is done for good: so says its commit log.

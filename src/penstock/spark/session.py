@@ -86,6 +86,12 @@ class SparkSettings:
         if not self.timeout > 0:
             raise ValueError(f"timeout must be above 0 seconds, not {shorten(self.timeout)}")
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether functions for batches run on a server of Spark Connect, and not here."""
+        kind = type(self.session).__module__
+        return self.remote is not None or kind.startswith("pyspark.sql.connect")
+
 
 def spark_session(settings: SparkSettings | None = None) -> SparkSession:
     """The session of the settings: the one handed in, the one that runs already, or a new one.

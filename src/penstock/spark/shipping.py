@@ -19,13 +19,18 @@ def require_sendable(pipeline: Pipeline) -> None:
     """Refuse a function that refers to something that cannot leave this process."""
     from pyspark import cloudpickle
 
-    for stage in pipeline.stages:
-        sent = stage.sent if isinstance(stage, FrameStage) else stage.function
+    sent: list[tuple[str, object]] = [
+        (stage.name, stage.sent if isinstance(stage, FrameStage) else stage.function)
+        for stage in pipeline.stages
+    ]
+    if pipeline.settings.is_remote:
+        sent += [("for_each_batch", sink.sent) for sink in pipeline.sinks]
+    for name, function in sent:
         try:
-            cloudpickle.dumps(sent)
+            cloudpickle.dumps(function)
         except Exception as error:
             raise TypeError(
-                f"{stage.name} got a function that cannot be sent to Spark's workers: {error}; "
+                f"{name} got a function that cannot be sent to Spark's workers: {error}; "
                 "make what it needs within the function, or in the worker"
             ) from error
 

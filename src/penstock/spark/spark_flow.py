@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import pyarrow as pa
 
@@ -17,6 +17,17 @@ from penstock.flow.arguments import require_callable, require_flag, require_size
 from penstock.flow.elements import Elements, Host
 from penstock.flow.fluent import Fluent
 from penstock.flow.stage import Origin, Replay
+from penstock.spark.batch_elements import (
+    Decode,
+    NumberedBatch,
+    Positioned,
+    batches_of,
+    nothing_of,
+    numbered,
+    positioned_in,
+    rows_of,
+)
+from penstock.spark.dataframe_sinks import for_each_batch
 from penstock.spark.pipeline import (
     Input,
     Pipeline,
@@ -29,8 +40,7 @@ from penstock.spark.pipeline import (
     united,
 )
 from penstock.spark.query import NativeSink
-from penstock.spark.rows import RowReader
-from penstock.spark.run import Decode, Run
+from penstock.spark.run import Run
 from penstock.spark.schema import Schema, SchemaLike
 from penstock.spark.session import SparkSettings
 from penstock.spark.stages import BatchStage, FrameStage, RowStage, SparkStage
@@ -38,7 +48,7 @@ from penstock.spark.stages import BatchStage, FrameStage, RowStage, SparkStage
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["MAX_BYTES", "MAX_ROWS", "Positioned", "SparkFlow", "on_spark"]
+__all__ = ["MAX_BYTES", "MAX_ROWS", "SparkFlow", "on_spark"]
 
 MAX_ROWS = 1 << 19
 MAX_BYTES = 1 << 26
@@ -47,14 +57,6 @@ BATCH_ROWS = 1 << 17
 
 STREAM: Final = ("stream", "", None)
 """A place in a query as ``Formatter.parse`` gives it: its name and nothing else."""
-
-
-class Positioned(NamedTuple):
-    """A row, and where it stands: the same after a crash, so that a sink can tell what it has."""
-
-    batch: int
-    row: int
-    value: Any
 
 
 class SparkFlow:
@@ -148,11 +150,21 @@ class SparkFlow:
         """The rows as a ``Flow`` of Arrow batches, which costs nothing per row."""
         return Fluent._from(FromSpark("on_spark", self._pipeline, batches_of))
 
+    def numbered_batches(self) -> Flow[NumberedBatch]:
+        """Whole batches with their numbers, for a sink that stores both or none.
+
+        After a crash the last batch comes again, with the same number. A sink that stores
+        ``batch.mark`` together with the rows asks ``batch.is_stored(its_last_mark)``. A batch of
+        Spark that has no rows comes as well.
+        """
+        return Fluent._from(FromSpark("on_spark", self._pipeline, numbered))
+
     def positioned(self) -> Flow[Positioned]:
         """The rows with the number of their batch and their place in it.
 
-        Behind a crash the last batch comes again with the same number. Without a shuffle each row
-        has the same place again, so a sink that remembers the last pair sees each row once.
+        After a crash the last batch comes again with the same number. Without a shuffle each row
+        has the same place again, so a sink that stores ``row.mark`` together with the row asks
+        ``row.is_stored(its_last_mark)``, and has each row once.
         """
         return Fluent._from(FromSpark("on_spark", self._pipeline, positioned_in))
 
@@ -176,6 +188,18 @@ class SparkFlow:
             table,
         )
         return Fluent._from(FromSpark("write", self._pipeline, nothing_of, sink))
+
+    def for_each_batch(self, function: Callable[[DataFrame, int], object]) -> Flow[NoReturn]:
+        """Call ``function(dataframe, batch_id)`` for each batch; no row comes back here.
+
+        As Spark's ``foreachBatch``: for ``MERGE``, JDBC, several tables. The function sets the
+        pace: the next batch is planned when it has returned. A batch comes again after a crash,
+        with the same number. The function runs in this program, and over Spark Connect on the
+        server. The flow has no elements; it completes when the last batch is done.
+        """
+        sink = for_each_batch(function)
+        pipeline = replace(self._pipeline, sinks=(*self._pipeline.sinks, sink))
+        return Fluent._from(FromSpark("for_each_batch", pipeline, None))
 
     def for_each_partition(
         self, subscriber_factory: Callable[[], Subscriber[Any]]
@@ -219,22 +243,27 @@ class SparkFlow:
 
 
 class FromSpark(Origin):
-    """What comes back from Spark."""
+    """What comes back from Spark; ``decode`` is ``None`` if all of it stays there."""
 
     checked = True
 
     def __init__(
-        self, name: str, pipeline: Pipeline, decode: Decode, sink: NativeSink | None = None
+        self, name: str, pipeline: Pipeline, decode: Decode | None, sink: NativeSink | None = None
     ) -> None:
         super().__init__(name)
         self.title = pipeline.name
         self.pipeline = pipeline
-        self._decode = decode
+        self.decode = decode
         self._sink = sink
+
+    @property
+    def gives_elements(self) -> bool:
+        """Whether rows come back; else they stay on Spark."""
+        return self.decode not in (None, nothing_of)
 
     def open(self, host: Host, each: int) -> Elements:
         """Run the pipeline for one subscriber."""
-        return Run(self.pipeline, host, self._decode, self._sink).elements()
+        return Run(self.pipeline, host, self.decode, self._sink).elements()
 
 
 def on_spark(
@@ -306,27 +335,3 @@ def require_stream_alone(query: str) -> None:
 def optional(schema: SchemaLike | None) -> Schema | None:
     """A schema, if one is given."""
     return None if schema is None else Schema.of(schema)
-
-
-def rows_of(number: int, table: pa.Table) -> tuple[int, Iterator[Any]]:
-    """How many rows a batch has, and the rows."""
-    reader = RowReader(table.schema)
-    rows = (row for batch in table.to_batches() for row in reader.rows(batch))
-    return table.num_rows, rows
-
-
-def batches_of(number: int, table: pa.Table) -> tuple[int, Iterator[pa.RecordBatch]]:
-    """The same in Arrow batches."""
-    batches = [batch for batch in table.to_batches() if batch.num_rows]
-    return len(batches), iter(batches)
-
-
-def positioned_in(number: int, table: pa.Table) -> tuple[int, Iterator[Positioned]]:
-    """The same, each with its place."""
-    size, rows = rows_of(number, table)
-    return size, (Positioned(number, place, row) for place, row in enumerate(rows))
-
-
-def nothing_of(number: int, table: pa.Table) -> tuple[int, Iterator[Any]]:
-    """For sinks that keep what they get."""
-    return 0, iter(())

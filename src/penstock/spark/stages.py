@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.demand import shorten
 from penstock.spark.conversion import Converter
-from penstock.spark.failures import UserError
+from penstock.spark.failures import OWN, UserError
 from penstock.spark.rows import RowReader, row_type
 from penstock.spark.schema import Schema
 
@@ -240,13 +240,13 @@ def blaming(name: str) -> Iterator[None]:
         raise UserError(told(name, error)) from None
 
 
-def told(name: str, error: Exception) -> str:
+def told(name: str, error: BaseException, what: str = "") -> str:
     """What happened, in which operator, at which line of the user's code."""
-    what = "".join(traceback.format_exception_only(error)).strip()
+    what = what or "".join(traceback.format_exception_only(error)).strip()
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if "/penstock/" not in frame.filename and "/pyspark/" not in frame.filename
+        if not any(part in frame.filename for part in OWN)
     ]
     where = (
         f", at {frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
