@@ -45,15 +45,18 @@ class Rerun(NamedTuple):
                    whatever the timing; ``None`` if that depends on what nobody here knows
     ``severable``  whether a new run can take over downstream of any element that it gave
     ``holds``      whether it may still keep something of the elements that came when it gives one
+    ``keeps``      the same when it asks for the next one: what came is not delivered then, or is
+                   remembered
     """
 
     repeats: bool | None
     severable: bool = False
     holds: bool = True
+    keeps: bool = True
 
 
 UNKNOWN: Final = Rerun(repeats=None)
-EACH_ALONE: Final = Rerun(repeats=True, severable=True, holds=False)
+EACH_ALONE: Final = Rerun(repeats=True, severable=True, holds=False, keeps=False)
 """What becomes of an element depends on nothing else, and it is one element at most."""
 IN_ORDER: Final = Rerun(repeats=True, severable=True)
 FROM_START: Final = Rerun(repeats=True)

@@ -8,6 +8,7 @@
 ``sinks.py``      functions as sinks, and one stream for several sinks
 ``batches.py``    the batches of Spark, for the sinks that store their numbers
 ``spark_sinks.py``  the sinks that Spark itself serves
+``acknowledgement.py``  whether a batch that Spark commits has left this program
 ``plans.py``      where a flow gives one element for each
 ``way.py``        what lies between, without Spark; ``spark_way.py``: with it
 ``inputs.py``     what the journals of Spark hold; ``spark_count.py``: what goes in and out

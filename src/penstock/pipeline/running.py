@@ -226,6 +226,7 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBa
     """With Spark or without, as the flow has it."""
     # Whoever has assembled a flow on Spark has loaded this; nobody else pays for it.
     if "penstock.spark.spark_flow" in sys.modules:
+        from penstock.pipeline.acknowledgement import require_acknowledged
         from penstock.pipeline.spark_sinks import require_fitting_sinks
         from penstock.pipeline.spark_way import SparkWay
         from penstock.spark.deployment import Deployment, from_spark_in
@@ -243,7 +244,10 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBa
                 sinks=tuple(assembly.spark_sinks.values()),
                 rows=bool(assembly.element_sinks),
             )
-            return SparkWay(assembly, deployment)
+            way = SparkWay(assembly, deployment)
+            require_acknowledged(way.flow)
+            return way
+        require_acknowledged(assembly.flow)
     for name in assembly.spark_sinks:
         raise AssemblyError(
             f"the sink {name} is one of Spark's, and {assembly.name} does not go through Spark; "

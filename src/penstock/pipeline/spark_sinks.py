@@ -41,7 +41,7 @@ def require_fitting_sinks(assembly: Assembly, origin: FromSpark) -> None:
 
 
 def first_operator(flow: Publisher[Any]) -> str:
-    """The first operator in this program behind Spark, if there is one."""
+    """The first operator of this program downstream of Spark, if there is one."""
     if isinstance(flow, SparkFlow):
         return ""
     assert isinstance(flow, Fluent)  # it comes from Spark

@@ -58,7 +58,7 @@ class Filter(Applied):
 class FlatMapIterable(Applied):
     """All that the function returns takes the place of ``x``."""
 
-    rerun = IN_ORDER
+    rerun = IN_ORDER._replace(keeps=False)
     expands = True
 
     def weave(self, loop: Loop, *values: str) -> None:

@@ -146,7 +146,7 @@ class HandedOn:
 class SubscribeOn(Origin):
     """Elements that are made where they are wanted, which is on the executor."""
 
-    rerun = IN_ORDER
+    rerun = IN_ORDER._replace(keeps=False)
     carries = True
     checked = True
 

@@ -18,7 +18,7 @@ __all__ = ["FirstOfPeriod", "Latest"]
 class FirstOfPeriod(Woven):
     """An element begins a period, in which others go no further."""
 
-    rerun = Rerun(repeats=False, severable=True, holds=False)
+    rerun = Rerun(repeats=False, severable=True, holds=False, keeps=False)
 
     def __init__(self, name: str, seconds: float, clock: Clock | None) -> None:
         # A clock of its own is enough to look at; nothing waits for it.

@@ -1,0 +1,79 @@
+"""Whether a batch that Spark commits has left this program, and nothing of it waits here.
+
+Spark commits a batch when all its rows were given away. An operator that keeps some of them, or
+remembers them, would lose that in a crash, and the checkpoint would not know. So each operator
+says whether it ``keeps`` anything when it asks for the next element; one that says nothing does.
+Those that end the stream early would leave a batch that is never committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from penstock.api import Publisher
+from penstock.flow.fluent import Fluent, stages_of
+from penstock.flow.operators.limits import Take, TakeWhile
+from penstock.flow.operators.take_until import TakeUntil
+from penstock.flow.sharing.shared_flow import FromSharing
+from penstock.flow.stage import Part
+from penstock.pipeline.assembly import AssemblyError
+from penstock.spark.spark_flow import FromSpark, SparkFlow
+
+__all__ = ["require_acknowledged"]
+
+ENDS: Final = (Take, TakeWhile, TakeUntil)
+KEEPS: Final = (
+    "keeps rows of Spark, or what it knows of them, in memory, while the checkpoint takes them for "
+    "delivered: a crash would lose them; put it upstream of on_spark, do it on Spark with sql or "
+    "frame, or take numbered_batches() instead"
+)
+STOPS: Final = (
+    "may end the stream within a batch of Spark, which is then never committed: it comes again in "
+    "each run, and sinks that store whole batches never have it; put it upstream of on_spark"
+)
+
+
+def require_acknowledged(flow: Publisher[Any]) -> None:
+    """Refuse a flow with a checkpoint if an operator downstream of Spark keeps rows, or stops."""
+    for part in unacknowledged(flow):
+        place = "" if part.site is None else f" (at {part.site})"
+        raise AssemblyError(f"{part.name}{place} {STOPS if isinstance(part, ENDS) else KEEPS}")
+
+
+def unacknowledged(publisher: Publisher[Any]) -> Iterator[Part]:
+    """The operators that a pipeline with a checkpoint cannot have, the first one first."""
+    if not isinstance(publisher, Fluent):
+        return
+    origin, stages = publisher.plan.origin, stages_of(publisher)
+    if comes_from_checkpoint(publisher):
+        for upstream in flows_of(origin):
+            yield from unacknowledged(upstream)
+        parts = stages if isinstance(origin, FromSpark) else (origin, *stages)
+        yield from (part for part in parts if part.rerun.keeps or isinstance(part, ENDS))
+    else:
+        for stage in stages:
+            if any(map(comes_from_checkpoint, flows_of(stage))):
+                yield stage  # it is given rows of Spark by the way
+
+
+def comes_from_checkpoint(publisher: Publisher[Any]) -> bool:
+    """Whether elements at the beginning of ``publisher`` come from Spark, with a checkpoint."""
+    if isinstance(publisher, SparkFlow):
+        publisher = publisher.rows()
+    if not isinstance(publisher, Fluent):
+        return False
+    origin = publisher.plan.origin
+    if isinstance(origin, FromSpark):
+        return origin.pipeline.checkpoint is not None
+    return any(map(comes_from_checkpoint, flows_of(origin)))
+
+
+def flows_of(part: Part) -> Iterator[Publisher[Any]]:
+    """The flows whose elements it is given, whatever it calls them."""
+    if isinstance(part, FromSharing):
+        yield part.sharing.recipe.source
+    for held in vars(part).values():
+        for each in held if isinstance(held, tuple | list) else (held,):
+            if isinstance(each, Fluent | SparkFlow):
+                yield each
