@@ -48,6 +48,41 @@ class Log:
         self.told.append("close")
 
 
+class Stuck(Log):
+    """Is never done with an element."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taking = threading.Event()
+
+    def __call__(self, element: Any) -> None:
+        self.taking.set()
+        threading.Event().wait()
+
+
+def test_a_run_is_stopped_although_a_sink_is_stuck_in_an_element(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("penstock.pipeline.batches.CLOSING_SECONDS", 0.01)
+    sink = Stuck()
+    run = numbers(sink)
+    run.start()
+    assert sink.taking.wait(PATIENCE)
+    run.stop()
+    assert run.state == "stopped"
+    assert "close" not in sink.told
+
+
+def test_a_sink_that_wants_to_end_the_program_when_it_stores_a_batch_fails(tmp_path: Path) -> None:
+    class Exits(Log):
+        def commit(self, batch: int) -> None:
+            raise SystemExit(4)
+
+    run = ended(numbers(Exits(), checkpoint=str(tmp_path)))
+    assert run.state == "failed"
+    assert "it raised SystemExit(4)" in str(run.error)
+
+
 def ended(run: PipelineRun) -> PipelineRun:
     run.start()
     assert run.wait(PATIENCE)

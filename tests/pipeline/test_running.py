@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from penstock import AsyncSubscriber, Flow, ThreadPool
+from penstock import AsyncSubscriber, Flow, ThreadPool, collect_undelivered
 from penstock.connectors import write_json_lines
 from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline.raised import SinkExited
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 PATIENCE = 60
@@ -126,6 +127,23 @@ def test_a_subscriber_that_fails_on_another_thread_fails_the_run() -> None:
     assert run.state == "failed"
     assert run.error is not None
     assert (str(run.error), run.error.__notes__) == ("no space left", ["in the sink sink 0"])
+
+
+class Exits(Collects):
+    """Wants to end the program."""
+
+    def receive(self, element: int) -> bool:
+        raise SystemExit(4)
+
+
+def test_a_subscriber_that_wants_to_end_the_program_from_another_thread_fails_the_run() -> None:
+    with collect_undelivered():  # its pool reports it as well
+        run = running(Flow.range(500), Exits())
+        assert run.wait(PATIENCE)
+    assert run.state == "failed"
+    assert isinstance(run.error, SinkExited)
+    assert str(run.error) == "it raised SystemExit(4)"
+    assert run.error.__notes__ == ["in the sink sink 0"]
 
 
 def test_a_source_that_is_no_publisher_is_refused_by_name() -> None:

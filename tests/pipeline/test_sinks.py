@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -52,6 +53,34 @@ def test_a_function_that_raises_is_told_before_the_stream_is_cancelled() -> None
     publisher.next(7)
     assert seen[0] == ("no space left", False)
     assert publisher.cancelled
+
+
+@pytest.mark.parametrize("raised", [SystemExit(4), GeneratorExit(), KeyboardInterrupt()])
+def test_what_is_no_exception_ends_the_pipeline_as_one(raised: BaseException) -> None:
+    publisher: ManualPublisher[int] = ManualPublisher()
+    failures: list[Exception] = []
+
+    def leave(element: int) -> None:
+        raise raised
+
+    publisher.subscribe(FunctionSink("sink", leave, failures.append))
+    with ThreadPoolExecutor(1) as other_thread:
+        other_thread.submit(publisher.next, 7).result()
+    assert [str(error) for error in failures[:1]] == [f"it raised {raised!r}"]
+    assert failures[0].__cause__ is raised
+    assert failures[0].__notes__ == ["in the sink sink, for 7"]
+    assert publisher.cancelled
+
+
+def test_ctrl_c_in_the_main_thread_is_no_failure_of_the_sink() -> None:
+    publisher: ManualPublisher[int] = ManualPublisher()
+
+    def interrupted(element: int) -> None:
+        raise KeyboardInterrupt
+
+    publisher.subscribe(FunctionSink("sink", interrupted, never))
+    with pytest.raises(KeyboardInterrupt):
+        publisher.next(7)
 
 
 def fan(count: int) -> tuple[ManualPublisher[int], list[ManualSubscriber[int]]]:

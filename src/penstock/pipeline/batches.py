@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from penstock.delivery import BatchSink, Epoch
 from penstock.flow.site import note
+from penstock.pipeline.raised import as_error
 from penstock.reference import AsyncSubscriber
 from penstock.spark.failures import Stopped
 
 __all__ = ["BatchedSink", "SinkBatches"]
+
+CLOSING_SECONDS: Final = 5.0
 
 
 class BatchedSink:
@@ -61,16 +64,21 @@ class BatchedSink:
 
     def close(self) -> None:
         """Nothing more will come; what is not committed is given up."""
-        with self._lock:
-            self._closed = True
-            self._tell("when it was closed", self._sink.close)
+        self._closed = True
+        # A run that is stopped does not wait for a sink that is stuck in an element.
+        if self._lock.acquire(timeout=CLOSING_SECONDS):
+            try:
+                self._tell("when it was closed", self._sink.close)
+            finally:
+                self._lock.release()
 
     def _tell(self, when: str, told: Callable[..., Any], *arguments: object) -> Any:
         try:
             return told(*arguments)
-        except Exception as error:
+        except BaseException as raised:
+            error = as_error(raised)
             error.add_note(f"in the sink {self._name}, {when}")
-            raise
+            raise error from error.__cause__
 
 
 class SinkBatches:

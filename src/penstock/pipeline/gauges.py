@@ -8,6 +8,7 @@ from typing import Any, Final
 from penstock.api import UNBOUNDED, Subscriber, Subscription
 from penstock.demand import illegal_request, shorten
 from penstock.observe.reading import Signal
+from penstock.pipeline.raised import as_error
 from penstock.runtime import printable
 from penstock.spark.gauges import Seen, Tally, rows_in
 
@@ -165,7 +166,8 @@ class SinkGauge:
         """Whether the sink has taken the signal; one that raises ends the pipeline (2.13)."""
         try:
             signal(*arguments)
-        except Exception as error:
+        except BaseException as raised:
+            error = as_error(raised)
             error.add_note(f"in the sink {self.name}")
             self.failed(error)
             return False

@@ -14,6 +14,7 @@ from penstock.pipeline.assembly import Assembly, AssemblyError, assembled
 from penstock.pipeline.batches import SinkBatches
 from penstock.pipeline.gauges import Recent, SinkGauge, SourceGauge, in_words
 from penstock.pipeline.pipeline import Pipeline
+from penstock.pipeline.raised import as_error
 from penstock.pipeline.sinks import Fan, FunctionSink, Silent
 from penstock.pipeline.stopping import Stopping
 from penstock.pipeline.way import Phase, PlainWay, Way
@@ -187,7 +188,8 @@ class PipelineRun:
     def _await_sink(self, sink: SinkGauge) -> None:
         """A sink with a thread of its own may still be at its last elements."""
         sink.made.wait()
-        error = getattr(sink.made, "error", None) or sink.made.failure
+        raised, error = sink.made.raised, getattr(sink.made, "error", None)
+        error = as_error(raised) if raised is not None else error or sink.made.failure
         if isinstance(error, Exception):
             note(error, f"in the sink {sink.name}")
             sink.failed(error)

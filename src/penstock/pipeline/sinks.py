@@ -18,6 +18,7 @@ from penstock.demand import (
     require_subscription,
     shorten,
 )
+from penstock.pipeline.raised import as_error
 from penstock.reference import SyncSubscriber
 
 __all__ = ["Fan", "FunctionSink", "Silent"]
@@ -41,10 +42,11 @@ class FunctionSink(SyncSubscriber[Any]):
         """Call the function."""
         try:
             self._function(element)
-        except Exception as error:
+        except BaseException as raised:
+            error = as_error(raised)
             error.add_note(f"in the sink {self._name}, for {shorten(element)}")
             self._on_failure(error)  # before the sink cancels, which else looks like an end
-            raise
+            raise error from error.__cause__
         return True
 
     def failed(self, error: Exception) -> None:
@@ -57,7 +59,8 @@ class FunctionSink(SyncSubscriber[Any]):
         if close is not None:
             try:
                 close()
-            except Exception as error:
+            except BaseException as raised:
+                error = as_error(raised)
                 error.add_note(f"in the sink {self._name}, when it was closed")
                 self._on_failure(error)
 

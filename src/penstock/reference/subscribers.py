@@ -155,6 +155,8 @@ class AsyncSubscriber(Receiver[T], Drain):
         self._failure: Exception | None = None
         self._over = threading.Event()
         self._flushes: deque[Callable[[], object]] = deque()
+        self.raised: BaseException | None = None
+        """What ``receive`` raised that is no ``Exception``, such as ``SystemExit``."""
 
     def stop(self) -> None:
         """Cancel the stream, from any thread."""
@@ -226,7 +228,8 @@ class AsyncSubscriber(Receiver[T], Drain):
             self._take_elements()
         except Exception as error:
             ending = error
-        except BaseException:
+        except BaseException as raised:
+            self.raised = raised
             self._finish_once(None)
             raise
         if self._stopped:
