@@ -65,6 +65,35 @@ class Stubborn:
     def on_complete(self) -> None: ...
 
 
+class AsksOnce:
+    """A subscriber that asks for two elements, and never again."""
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        subscription.request(2)
+
+    def on_next(self, element: Any) -> None:
+        say(element)
+
+    def on_error(self, error: Exception) -> None: ...
+
+    def on_complete(self) -> None: ...
+
+
+def exiting_sink(settings: Settings) -> Callable[[Any], None]:
+    def take(element: Any) -> None:
+        say(element)
+        sys.exit(4)
+
+    return take
+
+
+class Exits(AsksOnce):
+    """A subscriber that wants to end the program."""
+
+    def on_next(self, element: Any) -> None:
+        raise KeyboardInterrupt
+
+
 def never_done(settings: Settings) -> Callable[[Any], None]:
     def take(element: Any) -> None:
         say("taking for ever")
@@ -89,6 +118,8 @@ sink_fails = pipeline("sink-fails", numbers, failing_sink)
 subscriber_raises = pipeline("subscriber-raises", numbers, lambda settings: Stubborn())
 ticking = pipeline("ticking", ticks, terminal)
 blocked = pipeline("blocked", ticks, never_done)
+function_exits = pipeline("function-exits", ticks, exiting_sink)
+subscriber_exits = pipeline("subscriber-exits", ticks, lambda settings: Exits())
 no_source = pipeline("no-source", unmakeable, terminal)
 
 
@@ -133,9 +164,18 @@ def locked(numbers: Any) -> Any:
     return numbers.on_spark("number long").filter(lambda row: not lock.locked())
 
 
+def stuck(numbers: Any) -> Any:
+    """In a worker, for ever."""
+    rows = numbers.on_spark("number long", resume="from_start")
+    return rows.filter(lambda row: threading.Event().wait()).rows()
+
+
 resumes = pipeline("resumes", paced_rows, ledger, through=on_spark)
 spark_ticks = pipeline("spark-ticks", ticks, terminal, through=live_on_spark)
 spark_rows = pipeline("spark-rows", rows, terminal, through=on_spark)
 other_rows = pipeline("other-rows", rows, terminal, through=on_spark)
+stuck_rows = pipeline("stuck-rows", rows, terminal, through=stuck)
+rows_asked_once = pipeline("rows-asked-once", rows, lambda settings: AsksOnce(), through=on_spark)
+rows_exit = pipeline("rows-exit", rows, exiting_sink, through=on_spark)
 wrong_column = pipeline("wrong-column", rows, terminal, through=misspelt)
 not_sendable = pipeline("not-sendable", rows, terminal, through=locked)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from penstock.cli.application import application
 from penstock.cli.progress import Progress
-from tests.cli.processes import RunningCommand, penstock_command
+from tests.cli.processes import Ended, RunningCommand, penstock_command
 from tests.held_port import held_port
 
 PIPELINES = "tests.cli.pipelines"
@@ -52,6 +52,21 @@ def test_a_pipeline_that_fails_ends_with_1_and_no_traceback(name: str, said: str
 
 def test_a_sink_that_fails_is_named_with_the_element() -> None:
     assert "in the sink terminal, for 2" in penstock_command("run", f"{PIPELINES}:sink_fails").err
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("function_exits", "failed: SinkExited: it raised SystemExit(4)"),
+        ("subscriber_exits", "failed: SinkExited: it raised KeyboardInterrupt()"),
+    ],
+)
+def test_a_sink_that_wants_to_end_the_program_fails_like_any_other(name: str, said: str) -> None:
+    ended = penstock_command("run", f"{PIPELINES}:{name}")
+    assert ended.code == 1
+    assert said in ended.err
+    assert "in the sink terminal" in ended.err
+    assert "Traceback" not in ended.err
 
 
 def test_debug_shows_the_traceback_of_a_failure() -> None:
@@ -105,6 +120,71 @@ def test_a_second_interrupt_stops_at_once_with_130() -> None:
     assert "Traceback" not in ended.err
 
 
+def test_a_drain_that_takes_too_long_stops_with_3_and_says_what_was_left() -> None:
+    with RunningCommand("run", f"{PIPELINES}:blocked", "--drain-timeout", "0.3") as command:
+        command.out.wait_for("taking for ever")
+        command.interrupt()
+        ended = command.end()
+    assert ended.code == 3, ended.err
+    assert (
+        "not drained within 0.3 s, and stopped\n"
+        "  left: the sink terminal is not done with 1 that it was given\n"
+    ) in ended.err
+    assert "blocked stopped after" in ended.err
+    assert "Traceback" not in ended.err
+
+
+def interrupted_while_loading(folder: Path, module: str, times: int) -> Ended:
+    """Interrupt a command whose module waits, as often as it says that it does."""
+    (folder / "slow.py").write_text(module)
+    with RunningCommand("run", "slow:pipeline", folder=folder) as command:
+        for number in range(times):
+            command.out.wait_for(f"loading {number}")
+            command.interrupt()
+        return command.end()
+
+
+WAIT = "print('loading {}', flush=True); import threading; threading.Event().wait()"
+LOADS = WAIT.format(0)
+LOADS_ON = f"""
+try:
+    {WAIT.format(0)}
+except BaseException:
+    {WAIT.format(1)}
+"""
+
+
+@pytest.mark.parametrize(("module", "times", "code"), [(LOADS, 1, 3), (LOADS_ON, 2, 130)])
+def test_an_interrupt_while_the_modules_load_is_a_stop(
+    tmp_path: Path, module: str, times: int, code: int
+) -> None:
+    ended = interrupted_while_loading(tmp_path, module, times)
+    assert (ended.code, ended.err) == (code, "stopped before it began\n")
+
+
+def test_an_interrupt_that_a_module_catches_is_a_stop_nevertheless(tmp_path: Path) -> None:
+    module = f"""
+try:
+    {WAIT.format(0)}
+except BaseException:
+    from tests.cli.pipelines import ticking as pipeline
+"""
+    ended = interrupted_while_loading(tmp_path, module, 1)
+    assert (ended.code, ended.err) == (3, "stopped before it began\n")
+
+
+def test_an_interrupt_while_the_command_itself_loads_is_a_stop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("penstock.cli.application.import_module", interrupted)
+    for name, code in (("run", 3), ("check", 130)):
+        ended = CliRunner().invoke(application, [name, f"{PIPELINES}:ticking"])
+        assert (ended.exit_code, ended.stderr) == (code, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -118,6 +198,12 @@ def test_a_second_interrupt_stops_at_once_with_130() -> None:
         (f"{PIPELINES}:completes --set count=many", "count must be a whole number, not 'many'"),
         (f"{PIPELINES}:completes --set count", "--set takes key=value, not 'count'"),
         (f"{PIPELINES}:completes --config nowhere.toml", "nowhere.toml cannot be read"),
+        (
+            f"{PIPELINES}:completes --drain-timeout 0",
+            "drain_timeout is a number of seconds above 0, not 0",
+        ),
+        (f"{PIPELINES}:completes --drain-timeout -2.5", "above 0, not -2.5"),
+        (f"{PIPELINES}:completes --drain-timeout nan", "above 0, not nan"),
         (f"{PIPELINES}:completes --checkpoint here", "does not go through Spark"),
         (f"{PIPELINES}:no_source", "the source numbers cannot be made: FileNotFoundError"),
     ],
@@ -147,6 +233,7 @@ def test_a_real_process_says_its_bad_input_in_one_line_with_exit_code_2() -> Non
         ("[settings]\ncount = '1'", "[settings]: count must be a whole number, not '1'"),
         ("[settings]\nledger = 1", "[settings]: ledger must be a path, not 1"),
         ("[run]\ndashbord = true", "[run]: there is no key 'dashbord'"),
+        ("[run]\ndrain_timeout = 0", "[run]: drain_timeout is a number of seconds above 0, not 0"),
         ("[run]\nport = 70000", "[run]: port is from 0 to 65535, not 70000"),
         ("run = 3", "run must be a table, [run], not 3"),
         (b"\xff", "penstock.toml is not text in UTF-8"),

@@ -24,7 +24,8 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
         *("--checkpoint", str(tmp_path / "checkpoint")),
         *("--set", f"ledger={ledger}", "--set", "every=0.005"),
     )
-    with RunningCommand(*arguments, "--set", "count=1_000_000") as command:
+    options = ("--set", "count=1_000_000", "--drain-timeout", "250")
+    with RunningCommand(*arguments, *options) as command:
         command.out.wait_for("100")
         command.interrupt()
         stopped = command.end()
@@ -70,6 +71,33 @@ def test_the_ledger_goes_on_over_a_kill(tmp_path: Path) -> None:
     books = json.loads((checkpoint / "books.json").read_text())
     assert len(after) - count <= books["replayed"]
     assert (books["restarts"], books["lost"]) == (1, 0)
+
+
+@pytest.mark.timeout(300)
+def test_a_sink_that_never_asks_again_does_not_hold_up_a_stop_for_ever(tmp_path: Path) -> None:
+    arguments = (
+        *("run", f"{PIPELINES}:rows_asked_once", "--checkpoint", str(tmp_path / "checkpoint")),
+        *("--set", "count=1_000", "--drain-timeout", "0.3"),
+    )
+    with RunningCommand(*arguments) as command:
+        command.out.wait_for("1")
+        command.interrupt()
+        ended = command.end()
+    assert ended.code == 3, ended.err
+    assert "not drained within 0.3 s, and stopped\n  left: 1,000 rows in the journal" in ended.err
+    assert "with which the next run goes on" in ended.err
+    assert "  left: the sink terminal does not ask for more" in ended.err
+    assert "Traceback" not in ended.err
+    assert JournalReader(tmp_path / "checkpoint" / "journal-0").end() == 1_000
+
+
+@pytest.mark.timeout(300)
+def test_a_sink_that_wants_to_end_the_program_fails_like_any_other() -> None:
+    ended = penstock_command("run", f"{PIPELINES}:rows_exit", "--set", "count=1_000")
+    assert ended.code == 1, ended.err
+    assert "failed: SinkExited: it raised SystemExit(4)" in ended.err
+    assert "in the sink terminal, for Row(number=0)" in ended.err
+    assert "Traceback" not in ended.err
 
 
 def test_a_source_that_cannot_go_on_is_refused_in_one_line(tmp_path: Path) -> None:

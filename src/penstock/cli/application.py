@@ -21,6 +21,10 @@ COMMANDS: Final = {
 """Each subcommand with its line in the help: ``spec`` is ``penstock.cli.spec.command``."""
 
 
+INTERRUPTED: Final = {"run": 3}
+"""The exit codes of subcommands that are interrupted while they load, if they are not 130."""
+
+
 class _Application(click.Group):
     """Imports the module of a subcommand when that subcommand is called, and no sooner."""
 
@@ -30,7 +34,10 @@ class _Application(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command = import_module(f"penstock.cli.{name}").command
+        try:
+            command = import_module(f"penstock.cli.{name}").command
+        except KeyboardInterrupt:
+            raise SystemExit(INTERRUPTED.get(name, 130)) from None
         assert isinstance(command, click.Command)
         return command
 

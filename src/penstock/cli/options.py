@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from penstock.pipeline import Place
+from penstock.pipeline import Place, SettingsError
 
 __all__ = ["RunOptions", "place_options"]
 
@@ -27,8 +27,13 @@ class RunOptions:
     dashboard: bool = False
     port: int = 0
     accept_state_change: bool = False
+    drain_timeout: float = 30.0
 
     def __post_init__(self) -> None:
+        if not self.drain_timeout > 0:
+            raise SettingsError(
+                f"drain_timeout is a number of seconds above 0, not {self.drain_timeout:g}"
+            )
         if not 0 <= self.port <= MOST_PORTS:
             raise ValueError(f"port is from 0 to {MOST_PORTS}, not {self.port}")
 

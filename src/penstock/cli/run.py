@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any, Final
 import click
 
 from penstock.cli.failures import explained
+from penstock.cli.leftovers import leftovers
 from penstock.cli.loading import load_pipeline, load_settings
 from penstock.cli.options import RunOptions, place_options
 from penstock.cli.progress import Progress
@@ -26,6 +28,7 @@ EXIT_CODES: Final = {"completed": 0, "failed": 1, "stopped": 3}
 INTERRUPTED: Final = 130
 LOOK: Final = 0.1
 """The seconds within which a signal is heeded."""
+NOT_BEGUN: Final = "stopped before it began"
 DRAINING: Final = "draining: what was taken still comes through; Ctrl-C again stops at once"
 TOKEN: Final = "PENSTOCK_DASHBOARD_TOKEN"
 
@@ -39,6 +42,12 @@ TOKEN: Final = "PENSTOCK_DASHBOARD_TOKEN"
     is_flag=True,
     default=None,
     help="Let a changed query read the state of the one before.",
+)
+@click.option(
+    "--drain-timeout",
+    type=float,
+    metavar="SECONDS",
+    help="How long Ctrl-C waits for what was taken; 30 by default.",
 )
 def command(
     reference: str,
@@ -55,33 +64,38 @@ def command(
     The exit code is 0 if all is done, 3 if it was stopped, 1 if it failed, 2 if it could not
     start, and 130 after the second Ctrl-C.
     """
-    with explained(debug):
-        pipeline = load_pipeline(reference)
-        options, settings = load_settings(pipeline, config, assignments, RunOptions())
-        options = options.with_given(given)
-        run = PipelineRun(pipeline, settings, options.place)
-        run.require_own_place()
-        sys.exit(watched(run, options, debug))
+    with Interrupts() as interrupts, explained(debug):
+        try:
+            pipeline = load_pipeline(reference)
+            options, settings = load_settings(pipeline, config, assignments, RunOptions())
+            options = options.with_given(given)
+            run = PipelineRun(pipeline, settings, options.place)
+            run.require_own_place()
+            interrupts.only_count()
+        except KeyboardInterrupt:
+            click.echo(NOT_BEGUN, err=True)
+            sys.exit(interrupts.code_of_stop)
+        sys.exit(watched(run, options, debug, interrupts))
 
 
-def watched(run: PipelineRun, options: RunOptions, debug: bool) -> int:
+def watched(run: PipelineRun, options: RunOptions, debug: bool, interrupts: Interrupts) -> int:
     """Run it with everything around it; the exit code."""
     observer = Observer(run.name, run.reading)
     progress = Progress(sys.stderr)
-    interrupts = Interrupts(run, progress)
-    with interrupts, ExitStack() as around:  # whoever reads the address may press Ctrl-C at once
+    with ExitStack() as around:
         if options.dashboard:
             around.enter_context(served(observer, options.port, progress))
         observer.listen(progress.show)
         run.start()
         observer.start()
+        draining = Draining(run, progress, options.drain_timeout)
         while not run.wait(LOOK):
-            interrupts.heed()
+            draining.heed(interrupts.count)
         observer.close()
         progress.end(observer.view)
     if run.error is not None:
         progress.failed(run.error, debug)
-    return INTERRUPTED if interrupts.stopped else EXIT_CODES[run.state]
+    return INTERRUPTED if draining.stopped else EXIT_CODES[run.state]
 
 
 @contextmanager
@@ -96,13 +110,11 @@ def served(observer: Observer, port: int, progress: Progress) -> Iterator[None]:
 
 
 class Interrupts:
-    """The first Ctrl-C, or SIGTERM, drains; the second one stops."""
+    """Counts each Ctrl-C and each SIGTERM, from before the modules of the pipeline are loaded."""
 
-    def __init__(self, run: PipelineRun, progress: Progress) -> None:
+    def __init__(self) -> None:
         self.count = 0
-        self._heeded = 0
-        self._run = run
-        self._progress = progress
+        self._raises = True
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupts:
@@ -114,21 +126,55 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def only_count(self) -> None:
+        """From now on there is something that can be drained."""
+        # The code that a signal interrupts may hold the locks of all the rest.
+        self._raises = False
+        if self.count:  # a module of the user has caught it
+            raise KeyboardInterrupt
+
+    @property
+    def code_of_stop(self) -> int:
+        """The exit code of a pipeline that was stopped before it began."""
+        return EXIT_CODES["stopped"] if self.count == 1 else INTERRUPTED
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+        if self._raises:
+            raise KeyboardInterrupt
+
+
+class Draining:
+    """The first signal drains, for so many seconds; the second one stops."""
+
+    def __init__(self, run: PipelineRun, progress: Progress, timeout: float) -> None:
+        self._run = run
+        self._progress = progress
+        self._timeout = timeout
+        self._since = 0.0
+        self._heeded = 0
+
     @property
     def stopped(self) -> bool:
         """Whether nobody waited for what was taken."""
         return self._heeded > 1
 
-    def heed(self) -> None:
-        """Do what the signals since the last call ask for."""
-        while self._heeded < self.count:
+    def heed(self, signals: int) -> None:
+        """Do what so many signals ask for, and what the time says."""
+        while self._heeded < signals:
             self._heeded += 1
             if self._heeded == 1:
                 self._progress.say(DRAINING)
+                self._since = time.monotonic()
                 self._run.drain()
             else:
                 self._run.stop()
+        if self._heeded == 1 and time.monotonic() - self._since >= self._timeout:
+            self._give_up()
 
-    def _interrupt(self, number: int, frame: FrameType | None) -> None:
-        # Only counted: the code that a signal interrupts may hold the locks of all the rest.
-        self.count += 1
+    def _give_up(self) -> None:
+        left = leftovers(self._run.reading())
+        self._run.stop()
+        self._progress.say(f"not drained within {self._timeout:g} s, and stopped")
+        for line in left:
+            self._progress.say(f"  left: {line}")
