@@ -5,20 +5,27 @@ from __future__ import annotations
 import logging
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from penstock import Flow, Subscriber, Subscription
-from penstock.spark import Positioned
+from penstock.spark import Positioned, SparkFlow
 from penstock.testing import ManualSubscriber
 from tests.faults.lost_workers import wait_for
-from tests.faults.numbers import PATIENCE, SCHEMA, all_of, as_row, join_runs, numbers_on_spark
+from tests.faults.numbers import PATIENCE, SCHEMA, as_row, join_runs, numbers_on_spark
 
-__all__ = ["FullUnderJournal", "fill_under_spark", "fill_under_the_journal"]
+__all__ = [
+    "SPARK_COUNT",
+    "FullUnderJournal",
+    "FullUnderSpark",
+    "fill_under_spark",
+    "fill_under_the_journal",
+]
 
 COUNT: Final = 30_000
+SPARK_COUNT: Final = 20
 SPACE: Final = 100_000
 """The most bytes of a file: less than a third of what the journal needs for all numbers."""
 
@@ -87,11 +94,34 @@ class FullUnderJournal(NamedTuple):
     error: Exception | None
 
 
-def fill_under_the_journal(folder: Path) -> FullUnderJournal:
-    """Let the disk get full while nobody takes rows, look, and make space again."""
+class FullUnderSpark(NamedTuple):
+    """What was seen: what came meanwhile, what was logged, what arrived in the end."""
+
+    came_when_full: int
+    said: list[str]
+    elements: Sequence[Any]
+    error: Exception | None
+
+
+@contextmanager
+def heard() -> Iterator[Words]:
+    """What is logged meanwhile."""
     words = Words()
     logger = logging.getLogger("penstock")
     logger.addHandler(words)
+    try:
+        yield words
+    finally:
+        logger.removeHandler(words)
+
+
+def fill_under_the_journal(folder: Path) -> FullUnderJournal:
+    """Let the disk get full while nobody takes rows, look, and make space again."""
+    with heard() as words:
+        return watched_until_there_is_space(folder, words)
+
+
+def watched_until_there_is_space(folder: Path, words: Words) -> FullUnderJournal:
     source = Asked()
     subscriber: ManualSubscriber[Positioned] = ManualSubscriber()
     rows = Flow.from_publisher(source).on_spark(SCHEMA, checkpoint=folder / "checkpoint")
@@ -108,18 +138,22 @@ def fill_under_the_journal(folder: Path) -> FullUnderJournal:
     finally:
         subscriber.cancel()
         join_runs()
-        logger.removeHandler(words)
     numbers = [each.value.number for each in subscriber.elements]
     return FullUnderJournal(when_full, later, words.said, numbers, subscriber.error)
 
 
-def fill_under_spark(folder: Path) -> tuple[Exception, list[tuple[int, int, int]]]:
-    """Let Spark's own files not be written, then let them: the error, and what arrives then."""
+def fill_under_spark(
+    folder: Path, on_spark: Callable[[int, Path], SparkFlow] = numbers_on_spark
+) -> FullUnderSpark:
+    """Let Spark write none of its own files, then let it, while the query runs."""
     from pyspark import SparkContext
 
-    try:
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=1 << 40)
+    with heard() as words:
         with largest_file(SparkContext._gateway.proc.pid, 16):
-            all_of(numbers_on_spark(20, folder / "checkpoint"))
-    except Exception as error:
-        return error, all_of(numbers_on_spark(20, folder / "checkpoint"))
-    raise AssertionError("Spark wrote its checkpoint onto a full disk")
+            on_spark(SPARK_COUNT, folder / "checkpoint").subscribe(subscriber)
+            wait_for(lambda: any("no space where Spark writes" in word for word in words.said))
+            came_when_full = len(subscriber.elements)
+        subscriber.await_end(PATIENCE)
+        join_runs()
+    return FullUnderSpark(came_when_full, words.said, subscriber.elements, subscriber.error)

@@ -9,8 +9,9 @@ import pytest
 
 from penstock import Flow
 from penstock.spark import SparkFailed, SparkFlow, UserError, WorkerLost
-from penstock.spark.failures import explained
-from penstock.spark.run import PAUSES, Run
+from penstock.spark.failures import OutOfSpace, explained
+from penstock.spark.retries import PAUSES, Retries
+from penstock.spark.run import Run
 
 KILLED_WORKER = """An error occurred while calling o97.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:
@@ -48,6 +49,7 @@ penstock.spark.journal.errors.JournalDamaged: 0.segment is damaged at byte 7: it
 """
 
 
+FULL = "No space left on device"
 DAMAGED_CHECKPOINT = """org.apache.hadoop.fs.ChecksumException: Checksum error: \
 file:/checkpoint/spark/offsets/1 at 0 exp: 7 got: 8
 \tat org.apache.hadoop.fs.FSInputChecker.verifySums(FSInputChecker.java:347)
@@ -93,6 +95,22 @@ def test_a_file_of_spark_that_differs_from_its_checksum_is_told_with_what_to_do(
     assert str(found).endswith("restore the file from a backup, or start with a new checkpoint")
 
 
+@pytest.mark.parametrize(
+    "reason", ["No space left on device", "Disk quota exceeded", "File too large"]
+)
+def test_a_disk_on_which_spark_cannot_write_is_told_from_all_else(reason: str) -> None:
+    text = f"org.apache.hadoop.fs.FSError: java.io.IOException: {reason}\n\tat java.io.Write(8)"
+    query = OfQuery("[STREAM_FAILED] Broken pipe", RuntimeError(text))
+    found = explained(query)
+    assert type(found) is OutOfSpace
+    assert str(found).startswith("there is no space where Spark writes: ")
+
+
+def test_a_disk_that_a_users_function_found_full_is_the_users_error() -> None:
+    text = LOST_CONNECTION_OF_THE_USER.replace("Connection reset by peer", FULL)
+    assert isinstance(explained(RuntimeError(text)), UserError)
+
+
 class Waited(threading.Event):
     """Remembers how long somebody wanted to wait for it."""
 
@@ -115,8 +133,24 @@ def test_the_pauses_between_two_tries_grow_and_are_not_cut_short_by_what_was_bef
     monkeypatch.setattr(run, "_woken", woken)
     for _ in PAUSES:
         woken.set()
-        run._pause(WorkerLost("gone"))
+        run._pause(run._retries.pause_after(WorkerLost("gone")))
     assert woken.waits == [(False, pause) for pause in PAUSES]
     assert sorted(PAUSES) == [*PAUSES]
     with pytest.raises(WorkerLost, match="gone"):
-        run._pause(WorkerLost("gone"))
+        run._retries.pause_after(WorkerLost("gone"))
+
+
+def test_a_full_disk_is_waited_for_without_end_and_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    retries = Retries("numbers")
+    for _ in range(10 * len(PAUSES)):
+        assert retries.pause_after(OutOfSpace("there is no space")) > 0
+    assert retries.is_out_of_space
+    assert retries.restarts == 0
+    retries.progressed()
+    assert not retries.is_out_of_space
+    assert [record.getMessage() for record in caplog.records] == [
+        "numbers: there is no space; goes on when there is",
+        "numbers: there is space again",
+    ]

@@ -285,7 +285,9 @@ def words_for(run: RunReading) -> str:
 
 
 def trouble_of(run: RunReading) -> str:
-    """A query that was lost and is started again."""
+    """A query that was lost and is started again, or cannot write."""
+    if run.is_out_of_space:
+        return "there is no space where it writes; it goes on when there is"
     if run.started or not run.restarts:
         return ""
     return "it has lost a worker, and goes on from the checkpoint in a moment"

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["SparkFailed", "SparkLost", "Stopped", "UserError", "WorkerLost", "explained"]
+__all__ = [
+    "OutOfSpace",
+    "SparkFailed",
+    "SparkLost",
+    "Stopped",
+    "UserError",
+    "WorkerLost",
+    "explained",
+]
 
 
 class Stopped(Exception):
@@ -22,6 +30,10 @@ class UserError(SparkFailed):
 
 class WorkerLost(SparkFailed):
     """Spark has lost a process that worked for it; from the checkpoint it can go on."""
+
+
+class OutOfSpace(SparkFailed):
+    """Spark cannot write its files; from the checkpoint it can go on once there is space."""
 
 
 class SparkLost(SparkFailed):
@@ -46,14 +58,11 @@ LOST: Final = (
     "Failed to connect to",
     "PythonWorkerFactory.stopWorker(",  # it was dead already, and so was the one who is told
 )
-MAKE_SPACE: Final = "; make space where Spark writes, and run it again from the checkpoint"
+FULL: Final = ("No space left on device", "Disk quota exceeded", "File too large")
 REMEDIES: Final = {
     "org.apache.hadoop.fs.ChecksumException": (
         "; restore the file from a backup, or start with a new checkpoint"
     ),
-    "No space left on device": MAKE_SPACE,
-    "Disk quota exceeded": MAKE_SPACE,
-    "File too large": MAKE_SPACE,
 }
 MARK: Final = re.compile(
     r"penstock\.spark\.failures\.UserError: (?P<text>.+?)(?=\n\n|\n\tat |\n SQLSTATE|\n=== |\Z)",
@@ -91,6 +100,8 @@ def _kind_of(error: Exception) -> SparkFailed:
     raised, place = _raised(text)
     if place:  # looked at first: a user's function, too, may lose a connection
         return UserError(f"{raised} ({place})")
+    if any(sign in text for sign in FULL):  # which may well cost a worker, too
+        return OutOfSpace(f"there is no space where Spark writes: {raised or _first_line(text)}")
     if any(sign in text for sign in LOST):
         return WorkerLost(f"Spark has lost a worker: {_first_line(text)}")
     remedy = next((advice for sign, advice in REMEDIES.items() if sign in text), "")

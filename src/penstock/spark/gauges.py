@@ -102,6 +102,7 @@ class RunReading:
     ``latencies``     the seconds that rows took to the end of their batch, since the last reading
     ``replayed``      for each input, the rows that Spark had begun when the last run ended: from,
                       to
+    ``is_out_of_space``  whether Spark waits until it can write its files
     """
 
     started: bool
@@ -118,6 +119,7 @@ class RunReading:
     latencies: tuple[float, ...]
     replayed: tuple[tuple[int, int], ...]
     page: str | None
+    is_out_of_space: bool = False
 
 
 class Tally:

@@ -26,7 +26,7 @@ from penstock.spark.batch_elements import Decode
 from penstock.spark.checkpoint import Checkpoint, Progress
 from penstock.spark.conversion import Converter
 from penstock.spark.delivering import Delivering
-from penstock.spark.failures import SparkFailed, Stopped, WorkerLost
+from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
 from penstock.spark.gauges import Ages, BatchReading, Emitted, InputReading, RunReading, Seen
 from penstock.spark.input_reading import input_reading
 from penstock.spark.journal import Journal, JournalError
@@ -34,6 +34,7 @@ from penstock.spark.pipeline import Input, Pipeline, require_resumable
 from penstock.spark.portion import WithoutPlaces
 from penstock.spark.query import NativeSink, Query
 from penstock.spark.recorder import Recorder
+from penstock.spark.retries import Retries
 from penstock.spark.session import require_startable, spark_session
 from penstock.spark.shipping import divided, require_sendable
 from penstock.spark.source import JournalRead
@@ -47,8 +48,6 @@ QUIET: Final = 0.25
 ENDING: Final = 30.0
 """The seconds that a run may take to end."""
 LATENCIES: Final = 1000
-PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""The seconds before a query is started again that lost a worker."""
 
 logger = logging.getLogger("penstock")
 stopping: Final[set[Run]] = set()
@@ -82,8 +81,7 @@ class Run:
         self._replayed: tuple[tuple[int, int], ...] = ()
         self._query: Query | None = None
         self._failure: Seen | None = None
-        self._restarts = 0
-        self._tries = 0
+        self._retries = Retries(pipeline.name)
         self._draining = False
 
     def elements(self) -> Elements:
@@ -124,7 +122,7 @@ class Run:
         query = self._query
         return RunReading(
             started=query is not None,
-            restarts=self._restarts,
+            restarts=self._retries.restarts,
             inputs=tuple(self._input_readings()),
             batch=self._last_batch,
             done_batch=self._done.batch,
@@ -138,6 +136,7 @@ class Run:
             latencies=latencies,
             replayed=self._replayed,
             page=None if query is None else query.page,
+            is_out_of_space=self._retries.is_out_of_space,
         )
 
     def _input_readings(self) -> Iterator[InputReading]:
@@ -196,8 +195,8 @@ class Run:
             try:
                 self._watch(query, checkpoint)
                 return
-            except WorkerLost as lost:
-                self._pause(lost)
+            except (WorkerLost, OutOfSpace) as failure:
+                self._pause(self._retries.pause_after(failure))
             finally:
                 self._query = None
                 query.stop()
@@ -292,7 +291,7 @@ class Run:
             progress = checkpoint.progress(self._journals, self._done)
             if progress is not self._done:
                 before, self._done = self._done, progress
-                self._tries = 0
+                self._retries.progressed()
                 self._measure(before)
                 for recorder, position in zip(self._recorders, before.positions, strict=True):
                     recorder.committed(position)
@@ -337,14 +336,8 @@ class Run:
         )
         return is_over and self._is_through
 
-    def _pause(self, lost: WorkerLost) -> None:
-        """Wait before the query is started again, or give up."""
-        if self._tries == len(PAUSES):
-            raise lost
-        pause = PAUSES[self._tries]
-        self._tries += 1
-        self._restarts += 1
-        logger.warning("%s: %s; goes on from the checkpoint", self._pipeline.name, lost)
+    def _pause(self, seconds: float) -> None:
+        """Wait before the query is started again."""
         self._woken.clear()  # what was to be looked at belonged to the query that is over
         if not self._stopped:
-            self._woken.wait(pause)
+            self._woken.wait(seconds)
