@@ -7,10 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
 import penstock
+from tests.faults.processes import MARK, command_of, marked
 
 __all__ = ["Ended", "RunningCommand", "penstock_command"]
 
@@ -33,6 +37,7 @@ class RunningCommand:
 
     def __init__(self, *arguments: str, folder: Path = ROOT) -> None:
         source = Path(penstock.__path__[0]).parent
+        self._mark = uuid.uuid4().hex
         self._process = subprocess.Popen(
             [sys.executable, "-c", RUN, *arguments],
             cwd=folder,
@@ -41,6 +46,7 @@ class RunningCommand:
                 "PYTHONPATH": f"{source}{os.pathsep}{ROOT}",
                 "JDK_JAVA_OPTIONS": QUICK_START,
                 "COLUMNS": "200",
+                MARK: self._mark,
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -61,8 +67,28 @@ class RunningCommand:
         os.killpg(self._process.pid, signal.SIGINT)
 
     def terminate(self) -> None:
-        """As a service manager does: the process alone gets the signal."""
+        """The process alone gets the signal."""
         self._process.terminate()
+
+    def signal_all(self, number: signal.Signals) -> None:
+        """As a service manager does: all processes get the signal, also those of other groups."""
+        for process in self.processes():
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(process, number)
+
+    def processes(self, command: str = "") -> list[int]:
+        """All that was started and lives, with this text in its command."""
+        return [each for each in marked(self._mark) if command in command_of(each)]
+
+    def wait_for_processes(self, condition: Callable[[], object]) -> None:
+        """Until processes are as they should be; the timeout of the test bounds how long."""
+        pause = threading.Event()
+        while not condition():
+            pause.wait(0.02)
+
+    def kill_alone(self) -> None:
+        """The process has no time for anything; nobody tells its JVM."""
+        self._process.kill()
 
     def kill(self) -> None:
         """As a power failure does: the process and its JVM have no time for anything."""

@@ -22,9 +22,10 @@ An element goes through these modules in this sequence:
 ``checkpoint.py``   the place that journal and Spark share, and whether it is whole
 ``state_change.py`` whether the state in it still means the same: ``state_plan.py`` reads what it
                     means in Spark's plans, ``state_code.py`` in functions of the user
-``failures.py``     what Spark's errors come to
+``failures.py``     what Spark's errors come to; ``retries.py``: which of them are got over
 ``shipping.py``     what is sent to the workers, and whether it can be
-``session.py``      where Spark runs; ``reachable.py`` and ``worker_daemon.py`` help it
+``session.py``      where Spark runs; ``reachable.py``, ``stop_signals.py`` and
+                    ``worker_daemon.py`` help it
 ``processor.py``    all of it as a ``Processor``
 ``deployment.py``   where it runs, given from outside; ``gauges.py``: what it shows meanwhile, with
                     ``input_reading.py`` for each input

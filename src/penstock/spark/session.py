@@ -17,6 +17,7 @@ from penstock.java import JavaUnavailable, find_runtime, java_home
 from penstock.runtime import shown_address
 from penstock.spark.failures import explained
 from penstock.spark.reachable import limit_retries, require_connect_server, require_reachable
+from penstock.spark.stop_signals import unheard_by_jvm
 from penstock.spark.unavailable import SparkUnavailable
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ HOST: Final = r"[^\s:/,]+(:\d+)?|\[[^\s/]+\](:\d+)?"
 MASTERS: Final = re.compile(
     rf"local(\[.+\])?|local-cluster\[.+\]|spark://({HOST})(,({HOST}))*|yarn|k8s://.+"
 )
+LOCAL: Final = re.compile(r"local(\[.+\])?")
+"""The masters whose workers are processes of this machine, started by the JVM of this one."""
 REMOTES: Final = re.compile(rf"sc://({HOST})(/.*)?")
 LOG_LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
 LOGGING: Final = Path(__file__).with_name("log4j2.properties")
@@ -199,7 +202,11 @@ def _started(settings: SparkSettings) -> SparkSession:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     _quieten_loggers(settings.log_level)
     try:
-        with java_home("Spark") as home, _environment("JAVA_HOME", str(home)):
+        with (
+            java_home("Spark") as home,
+            _environment("JAVA_HOME", str(home)),
+            unheard_by_jvm(),
+        ):
             return _made(settings, {"spark.master": master, **_options(settings)}, master)
     except JavaUnavailable as reason:
         raise SparkUnavailable(str(reason)) from None
@@ -246,8 +253,8 @@ SESSION: Final = {
 HERE: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
-    "spark.python.daemon.module": "penstock.spark.worker_daemon",
 }
+WORKERS_HERE: Final = {"spark.python.daemon.module": "penstock.spark.worker_daemon"}
 
 
 def _options(settings: SparkSettings) -> dict[str, str]:
@@ -260,6 +267,8 @@ def _options(settings: SparkSettings) -> dict[str, str]:
             f"-Dpenstock.spark.log={settings.log_level}"
         ),
     }
+    if LOCAL.fullmatch(settings.master or EMBEDDED):
+        options |= WORKERS_HERE
     if settings.master is None:
         options |= HERE
         # Spark's 200 are for clusters: here each would cost a task for every batch.

@@ -1,0 +1,80 @@
+"""``penstock run`` as a service: all its processes are told to stop, or only some of them die."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.processes import Ended, RunningCommand
+
+PIPELINES = "tests.cli.pipelines"
+DAEMON = "-m penstock.spark.worker_daemon"
+PLANNER = "python_streaming_source_runner"
+GATEWAY = "org.apache.spark.deploy.SparkSubmit"
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def numbered(folder: Path) -> tuple[str, ...]:
+    return (
+        *("run", f"{PIPELINES}:resumes", "--checkpoint", str(folder / "checkpoint")),
+        *("--set", f"ledger={folder / 'ledger'}", "--set", "count=1_000_000"),
+        *("--set", "every=0.005", "--drain-timeout", "250"),
+    )
+
+
+def require_drained(ended: Ended, folder: Path) -> None:
+    """All that was taken came through, each once, and nobody complained."""
+    assert ended.code == 3, ended.err
+    assert "draining" in ended.err
+    assert "Traceback" not in ended.err
+    came = [int(line) for line in (folder / "ledger").read_text().splitlines()]
+    assert came == list(range(len(came)))
+    assert f"taken {len(came):,}, delivered {len(came):,}, lost 0" in ended.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_all_processes_drains(number: signal.Signals, tmp_path: Path) -> None:
+    with RunningCommand(*numbered(tmp_path)) as command:
+        command.out.wait_for("100")
+        assert all(map(command.processes, (GATEWAY, PLANNER, DAEMON)))
+        command.signal_all(number)
+        ended = command.end()
+        command.wait_for_processes(lambda: not command.processes())
+    require_drained(ended, tmp_path)
+
+
+def test_a_signal_to_all_processes_while_spark_starts_drains(tmp_path: Path) -> None:
+    with RunningCommand(*numbered(tmp_path)) as command:
+        command.wait_for_processes(lambda: command.processes("spark-submit"))
+        command.signal_all(signal.SIGTERM)
+        ended = command.end()
+    require_drained(ended, tmp_path)
+
+
+def test_a_second_signal_to_all_processes_stops_and_leaves_none_of_them() -> None:
+    with RunningCommand("run", f"{PIPELINES}:stuck_rows") as command:
+        wait_for_worker(command)
+        command.signal_all(signal.SIGTERM)
+        command.err.wait_for("draining")
+        command.signal_all(signal.SIGTERM)
+        ended = command.end()
+        command.wait_for_processes(lambda: not command.processes())
+    assert ended.code == 130, ended.err
+    assert "Traceback" not in ended.err
+
+
+def test_a_program_that_is_killed_leaves_no_process_behind() -> None:
+    with RunningCommand("run", f"{PIPELINES}:stuck_rows") as command:
+        wait_for_worker(command)
+        command.kill_alone()
+        ended = command.end()
+        command.wait_for_processes(lambda: not command.processes())
+    assert ended.code == -signal.SIGKILL
+
+
+def wait_for_worker(command: RunningCommand) -> None:
+    """Until a worker, which is forked from the daemon, is in the function of the user."""
+    command.wait_for_processes(lambda: len(command.processes(DAEMON)) > 1)
