@@ -124,7 +124,9 @@ def fill_under_the_journal(folder: Path) -> FullUnderJournal:
 def watched_until_there_is_space(folder: Path, words: Words) -> FullUnderJournal:
     source = Asked()
     subscriber: ManualSubscriber[Positioned] = ManualSubscriber()
-    rows = Flow.from_publisher(source).on_spark(SCHEMA, checkpoint=folder / "checkpoint")
+    rows = Flow.from_publisher(source).on_spark(
+        SCHEMA, checkpoint=folder / "checkpoint", resume="from_start"
+    )
     try:
         with largest_file(os.getpid(), SPACE):
             rows.positioned().subscribe(subscriber)

@@ -14,6 +14,7 @@ from penstock.connectors import write_json_lines
 from penstock.delivery import Epoch, Level
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 from penstock.pipeline.batches import BatchedSink, SinkBatches
+from penstock.pipeline.raised import SinkExited
 from penstock.spark.failures import Stopped
 
 PATIENCE = 120
@@ -71,16 +72,6 @@ def test_a_run_is_stopped_although_a_sink_is_stuck_in_an_element(
     run.stop()
     assert run.state == "stopped"
     assert "close" not in sink.told
-
-
-def test_a_sink_that_wants_to_end_the_program_when_it_stores_a_batch_fails(tmp_path: Path) -> None:
-    class Exits(Log):
-        def commit(self, batch: int) -> None:
-            raise SystemExit(4)
-
-    run = ended(numbers(Exits(), checkpoint=str(tmp_path)))
-    assert run.state == "failed"
-    assert "it raised SystemExit(4)" in str(run.error)
 
 
 def ended(run: PipelineRun) -> PipelineRun:
@@ -144,13 +135,22 @@ def test_a_finished_pipeline_that_is_run_again_gives_the_sink_nothing(tmp_path: 
     assert log.told == [("open", 2), "close", "close"]
 
 
-def test_a_sink_that_cannot_commit_ends_the_pipeline_with_its_own_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("raised", "error"),
+    [
+        (OSError("no space left"), (OSError, "no space left")),
+        (SystemExit(4), (SinkExited, "it raised SystemExit(4)")),
+    ],
+)
+def test_a_sink_that_cannot_commit_ends_the_pipeline_with_its_own_error(
+    raised: BaseException, error: tuple[type[Exception], str], tmp_path: Path
+) -> None:
     class Full(Log):
         def commit(self, batch: int) -> None:
-            raise OSError("no space left")
+            raise raised
 
     run = ended(numbers(Full(), checkpoint=str(tmp_path / "checkpoint")))
-    assert (run.state, type(run.error), str(run.error)) == ("failed", OSError, "no space left")
+    assert (run.state, type(run.error), str(run.error)) == ("failed", *error)
     assert run.error is not None
     assert run.error.__notes__[0] == "in the sink log, for batch 0"
 
