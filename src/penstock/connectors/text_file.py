@@ -159,10 +159,11 @@ class TextFile:
             self._write(b"".join(lines))
 
     def _write(self, content: bytes) -> None:
-        rest = memoryview(content)
+        descriptor = self.descriptor
         try:
-            while rest:
-                rest = rest[os.write(self.descriptor, rest) :]
+            written = os.write(descriptor, content)
+            while written < len(content):
+                written += os.write(descriptor, content[written:])
         except OSError:
             if self._is_regular:
                 with suppress(OSError):  # so that no half line stays; the first error says why
