@@ -14,7 +14,7 @@ An element goes through these modules in this sequence:
 ``stages.py``       the user's functions, in Spark's workers; ``partitions.py``: subscribers there
 ``query.py``        Spark's query
 ``dataframe_sinks.py``  the sinks that Spark serves; ``batch_folders.py``: files, one folder a batch
-``returning.py``    how its batches come back to this program
+``returning.py``    how its batches come back to this program; ``token_gate.py``: past strangers
 ``delivering.py``   what becomes of them there, until they are committed
 ``emitter.py``      from Spark's batches to elements, as they are wanted; ``batch_elements.py`` says
                     of which kind, ``rows.py`` decodes them

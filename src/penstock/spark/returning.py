@@ -7,7 +7,6 @@ delivered, just as Spark waits for a call.
 
 from __future__ import annotations
 
-import hmac
 import logging
 import secrets
 import socket
@@ -23,6 +22,7 @@ import pyarrow as pa
 
 from penstock.spark.dataframe_sinks import Share
 from penstock.spark.failures import Stopped
+from penstock.spark.token_gate import TokenGate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -105,41 +105,31 @@ class Sending:
     def __init__(self, deliver: Deliver, host: str, share: Share | None = None) -> None:
         self._deliver = deliver
         self._share = share or Share()
-        self._listener = socket.create_server((host, 0))
         self._token = secrets.token_bytes(TOKEN_BYTES)
         self._changing = threading.Lock()
         self._connections: set[socket.socket] = set()
         self._hung_up = False
         self.error: Exception | None = None
-        self._start(self._listen)
+        self._gate = TokenGate(host, self._token, self._start)
 
     @property
     def sink(self) -> Return:
         """What ``foreachBatch`` is given; it goes to the server."""
-        host, port = self._listener.getsockname()[:2]
-        return Return(host, port, self._token, self._share)
+        return Return(*self._gate.address, self._token, self._share)
 
     def hang_up(self) -> None:
         """Stop to listen; who waits for an answer gets none."""
         with self._changing:
             self._hung_up = True
-            for connection in (self._listener, *self._connections):
+            for connection in self._connections:
                 shut_down(connection)
-        self._listener.close()
+        self._gate.close()
 
-    def _start(self, target: Callable[..., None], *arguments: Any) -> None:
+    def _start(self, connection: socket.socket) -> None:
+        """Let each sender that knows the token have a thread; called where the gate listens."""
         threading.Thread(
-            target=target, args=arguments, name="penstock-spark-return", daemon=True
+            target=self._serve, args=(connection,), name="penstock-spark-return", daemon=True
         ).start()
-
-    def _listen(self) -> None:
-        """Let each connection have a thread, so that a stranger who says nothing is in no way."""
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                return  # hung up
-            self._start(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
@@ -149,18 +139,14 @@ class Sending:
                 self._connections.add(connection)
             try:
                 with connection.makefile("rwb") as stream:
-                    self._receive(connection, stream)
+                    self._receive(stream)
             except (OSError, pa.ArrowInvalid, struct.error):
                 pass  # the sender is gone, and Spark knows
             finally:
                 with self._changing:
                     self._connections.discard(connection)
 
-    def _receive(self, connection: socket.socket, stream: Any) -> None:
-        connection.settimeout(CONNECT_SECONDS)
-        if not hmac.compare_digest(stream.read(TOKEN_BYTES), self._token):
-            return  # not from the server of this query
-        connection.settimeout(None)
+    def _receive(self, stream: Any) -> None:
         number, size = HEADER.unpack(stream.read(HEADER.size))
         rows = pa.ipc.open_stream(stream).read_all()
         if rows.num_rows != size:

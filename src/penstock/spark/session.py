@@ -67,7 +67,7 @@ class SparkSettings:
     name: str = "penstock"
     ui: bool = False
     log_level: str = "OFF"
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)  # as these may
     timeout: float = 10.0
 
     def __post_init__(self) -> None:
