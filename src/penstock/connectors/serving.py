@@ -21,7 +21,7 @@ from penstock.connectors.door import Door, most_connections, quiet_about_descrip
 from penstock.connectors.outflow import Outflow
 from penstock.connectors.own_loop import OwnLoop
 from penstock.connectors.requests import Request
-from penstock.connectors.socket_options import WATCHED
+from penstock.connectors.socket_options import BOUNDED_SENDING, WATCHED
 from penstock.connectors.tls import ServerTls, require_server_tls
 from penstock.delivery import Level
 from penstock.demand import shorten
@@ -243,7 +243,7 @@ def listening_socket(site: Site) -> socket.socket:
         raise type(error)(error.errno, message) from None
     # Handed on to each connection: else small messages wait for one another, 40 ms at a time, and
     # a connection whose other end is gone without a word would stay.
-    for option in ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), *WATCHED):
+    for option in ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), *WATCHED, *BOUNDED_SENDING):
         listening.setsockopt(*option)
     return listening
 
