@@ -123,6 +123,30 @@ def test_a_source_is_ok_only_if_somebody_is_where_it_connects_to(
     assert f"nobody answers at {url}: Connection refused; a run would wait for it" in line
 
 
+def test_a_password_in_an_address_is_used_and_hinted_at_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serve_websocket(lambda request: Flow.never()) as server:
+        address = server.address
+        url = f"{address.replace('://', '://me:SECRET@')}/live?token=SECRET#SECRET"
+        monkeypatch.setattr(
+            pipelines,
+            "socket",
+            Pipeline(
+                "socket",
+                sources={"departures": lambda settings: from_websocket(url)},
+                sinks={"sink": lambda settings: print},
+            ),
+            raising=False,
+        )
+        there = check(f"{PIPELINES}:socket", "--debug")
+    gone = check(f"{PIPELINES}:socket", "--debug")
+    assert f"somebody listens at {address}/live?token=..." in there.stdout
+    assert f"nobody answers at {address}/live?token=...: Connection refused" in gone.stdout
+    assert "give it as auth=(user, password)" in caplog.text
+    assert "SECRET" not in there.output + gone.output + caplog.text
+
+
 def test_nothing_is_subscribed_to(monkeypatch: pytest.MonkeyPatch) -> None:
     subscribed: list[str] = []
 

@@ -23,6 +23,7 @@ from penstock.connectors import (
     Server,
     from_server_sent_events,
     from_websocket,
+    remote_error,
     serve_server_sent_events,
     serve_websocket,
 )
@@ -178,7 +179,7 @@ def test_beyond_the_most_connections_the_status_is_503_until_somebody_leaves(
         clients.close()
         for publisher in publishers:
             publisher.await_cancelled()
-    assert caplog.text.count("2 connections are open, which max_connections allows") == 1
+    assert "2 connections are open, which max_connections allows" in caplog.text
 
 
 def stay(server: Server, clients: ExitStack) -> None:
@@ -264,18 +265,17 @@ def test_the_log_has_a_few_lines_of_many_and_says_how_many_are_missing() -> None
 
 
 @pytest.mark.parametrize("serve", SERVERS)
-def test_nonsense_is_a_line_without_a_traceback_and_seldom(
+def test_nonsense_is_a_line_without_a_traceback(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serve(lambda request: Flow.of(1)) as server:
-        for _ in range(40):
+        for _ in range(5):
             with plug(server) as stranger:
                 stranger.sendall(b"\x16\x03\x01 \x1b]52;c;eA==\x07 nonsense\r\n\r\n")
                 while stranger.recv(65536):
                     pass
     assert "Traceback" not in caplog.text
     assert "\x1b" not in caplog.text
-    assert len(caplog.records) <= 12
 
 
 def test_a_library_logs_no_headers_and_a_traceback_in_one_line(
@@ -293,15 +293,14 @@ def test_a_library_logs_no_headers_and_a_traceback_in_one_line(
     assert record.getMessage() == (
         r"opening handshake failed at \x1b[2J: ConnectionResetError: \x1b]52;c;eA==\x07"
     )
-    for _ in range(100):
-        logger.warning("again")
-    assert len(caplog.records) == 10
 
 
 @pytest.mark.parametrize("serve", SERVERS)
 def test_a_flow_that_fails_for_many_has_its_number_for_each_and_few_tracebacks(
-    serve: Serve, caplog: pytest.LogCaptureFixture
+    serve: Serve, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(remote_error, "_tracebacks", Seldom(now=lambda: 0.0))
+
     def fail(request: Request) -> Flow[Any]:
         raise LookupError("no such board: SECRET")
 
@@ -317,7 +316,7 @@ def test_a_flow_that_fails_for_many_has_its_number_for_each_and_few_tracebacks(
     assert len({words.split()[-1] for words in told}) == 40
     assert all(words.split()[-1] in caplog.text for words in told)
     assert not any("SECRET" in words for words in told)
-    assert caplog.text.count("Traceback") <= 10
+    assert caplog.text.count("Traceback") == 10
 
 
 def iter_all(client: Any) -> Iterator[Any]:

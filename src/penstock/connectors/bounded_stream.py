@@ -43,10 +43,11 @@ class BoundedStream(AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for received in self._stream:
-            for part in self._inflate(received):
+            for number, part in enumerate(self._inflate(received)):
+                if number:
+                    await sleep(0)  # much may come of little, and others have a turn in between
                 self._size.add(part)
                 yield part
-                await sleep(0)  # much may come of little, and others have a turn in between
 
 
 class EventSize:
