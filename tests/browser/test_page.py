@@ -13,6 +13,7 @@ from penstock.cli.figures import duration
 from penstock.cli.progress import line
 from penstock.observe import Observer, Passage, Signal
 from penstock.observe.dashboard import Dashboard
+from penstock.observe.words import WORDS, equation, is_worth_a_word
 from tests.browser.chromium import PATIENCE, expect, running_browser
 from tests.held_port import held_port
 from tests.observe.driven import STAGES, DrivenPipeline
@@ -114,8 +115,12 @@ def test_the_page_shows_what_the_view_says(
     expect(page.locator("[data-stage=spark] .detail")).to_have_text("detail of spark")
     expect(page.locator(".edge .demand")).to_have_text(["n=256"] * 5)
     expect(page.locator(".edge .flight")).to_have_text(["12 of 256"] * 5)
-    expect(page.locator("[data-entry=taken] dd")).to_have_text("315")
-    expect(page.locator("[data-entry=lost] dd")).to_have_text("0")
+    expect(page.locator("[data-entry=taken] dd").first).to_have_text("315")
+    expect(page.locator("[data-entry=lost] dd").first).to_have_text("0")
+    expect(page.locator("[data-entry=filtered] dd").first).to_have_text("not known")
+    assert page.locator("[data-entry]").evaluate_all("all => all.map(each => each.title)") == [
+        word.meaning for word in WORDS
+    ]
     expect(page.locator("#ledger-lines")).to_contain_text("replayed 1,204..1,260")
     expect(page.locator(".chart .value")).to_have_text(
         ["120 /s", "120 /s", "1,280", "60", "550 ms", "900 ms", "3.2 s"]
@@ -172,6 +177,7 @@ def test_the_page_shows_each_figure_as_the_terminal_does(
 ) -> None:
     pipeline.checkpoint = "112 ok"
     pipeline.dead_letters = 3
+    pipeline.late, pipeline.possibly_duplicated = 3_001, 28
     pipeline.pass_time(observer, looks=7)
     view = observer.view
     text = line(view)
@@ -185,11 +191,15 @@ def test_the_page_shows_each_figure_as_the_terminal_does(
     for name in STAGES:
         rate = page.locator(f"[data-stage={name}] .rate").inner_text().replace(" ", "")
         assert f"{name} {pipeline.passed:,} ({rate})" in text
-    for entry in ("taken", "delivered", "replayed", "lost", "duplicated"):
-        value = page.locator(f"[data-entry={entry}] dd").first.inner_text()
-        assert f"{entry} {value}" in text
-    expect(page.locator("[data-entry=duplicated] .untold")).to_have_text("not known at phone")
-    assert "duplicated 0 (not known at phone)" in text
+    shown = [word for word in WORDS if is_worth_a_word(view.ledger, word)]
+    assert len(shown) == 8
+    for word in shown:
+        entry = page.locator(f"[data-entry={word.field}]")
+        value = entry.locator("dd").first.inner_text()
+        assert f"{entry.locator('dt').inner_text()} {value}" in text
+    expect(page.locator("[data-entry=possibly_duplicated] .note")).to_have_text("28 at phone")
+    assert "possibly duplicated 28 at phone" in text
+    expect(page.locator("#equation")).to_have_text(equation(view.ledger))
     values = page.locator(".chart .value").all_inner_texts()
     into, out, demand, in_flight, p50, p99, lag = (each.replace(" /s", "/s") for each in values)
     assert f"in {into}, out {out}   asked for {demand}, in flight {in_flight}" in text
@@ -280,7 +290,7 @@ def test_a_stage_opens_and_closes_by_the_keyboard(page: Page) -> None:
 def test_the_ledger_says_what_nobody_knows_and_what_is_wrong(
     page: Page, pipeline: DrivenPipeline, observer: Observer
 ) -> None:
-    lost = page.locator("[data-entry=lost] dd")
+    lost = page.locator("[data-entry=lost] dd").first
     expect(lost).to_have_attribute("data-verdict", "good")
     pipeline.lost = None
     observer.look()

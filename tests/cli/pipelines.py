@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import threading
 from collections.abc import Callable
@@ -179,3 +180,62 @@ rows_asked_once = pipeline("rows-asked-once", rows, lambda settings: AsksOnce(),
 rows_exit = pipeline("rows-exit", rows, exiting_sink, through=on_spark)
 wrong_column = pipeline("wrong-column", rows, terminal, through=misspelt)
 not_sendable = pipeline("not-sendable", rows, terminal, through=locked)
+
+
+# Dead letters, a filter, late rows, and a sink that stops within a batch until it is killed.
+
+HOUR = 3_600
+STALLS_AT = 1_000
+
+
+def fits(number: int) -> bool:
+    return number % 333 != 5
+
+
+def is_wanted(number: int) -> bool:
+    return number % 10 != 3
+
+
+def may_be_late(number: int) -> bool:
+    return number % 50 == 7
+
+
+def timed(number: int) -> tuple[object, int]:
+    """One element a second, of which some say that they are from long ago."""
+    seconds = 10 * HOUR + number - may_be_late(number) * 5 * HOUR
+    return number if fits(number) else "no number", seconds
+
+
+def in_windows(frame: Any) -> Any:
+    from pyspark.sql.functions import collect_list, timestamp_seconds, window
+
+    timed = frame.withColumn("time", timestamp_seconds("seconds"))
+    groups = timed.withWatermark("time", "10 seconds").groupBy(window("time", "10 seconds"))
+    return groups.agg(collect_list("number").alias("numbers")).select("numbers")
+
+
+def audited_through(numbers: Any) -> Any:
+    flow = numbers.map(timed).on_spark(
+        "number long, seconds long",
+        resume="from_start",
+        batch_rows=200,
+        dead_letters=lambda letter: None,
+    )
+    return flow.filter(lambda row: is_wanted(row.number)).frame(in_windows).positioned()
+
+
+def stalling(settings: Settings) -> Callable[[Any], None]:
+    """Writes down which numbers have come, in which batch; it goes on if ``every`` is 0."""
+    assert settings.ledger is not None
+    file = settings.ledger.open("a", buffering=1)
+
+    def take(row: Any) -> None:
+        file.write(json.dumps([row.batch, sorted(row.value.numbers)]) + "\n")
+        if settings.every and max(row.value.numbers) >= STALLS_AT:
+            say("stalled")
+            threading.Event().wait()
+
+    return take
+
+
+audited = pipeline("audited", numbers, stalling, through=audited_through)

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from httpx_sse import connect_sse
+from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from penstock import Flow
-from penstock.cli.figures import count, duration, known, rate, seconds, short
+from penstock.cli.figures import count, duration, rate, seconds, short
 from penstock.cli.progress import line, picture, summary
 from penstock.observe import Observer, View
 from penstock.observe.dashboard import Dashboard
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun
+from penstock.observe.metrics import METRICS
+from penstock.observe.words import WORDS, in_short
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
+from tests.cli import pipelines
+from tests.cli.processes import RunningCommand
 from tests.observe.driven import DrivenPipeline
 
 WIDE = 400
+ALWAYS = ("taken", "delivered", "lost", "duplicated")
+WORTH = ("late", "dead_letters", "in_flight", "replayed", "possibly_duplicated")
 PATIENCE = 60
 
 
@@ -70,12 +79,16 @@ def figures(event: dict[str, Any]) -> list[str]:
         event["sentence"],
         f"in {rate(point['rate_in'])}, out {rate(point['rate_out'])}",
         f"in flight {short(point['in_flight'])}",
-        f"taken {count(ledger['taken'])}, delivered {count(ledger['delivered'])}",
-        f"lost {known(ledger['lost'])}, duplicated {known(ledger['duplicated'])}",
+        *(
+            f"{each['name']} {each['text']}"
+            for each in ledger["entries"]
+            if each["field"] in ALWAYS or (each["field"] in WORTH and each["text"] != "0")
+        ),
     ]
     if batch is not None:
         found.append(f"batch {count(batch['number'])} ({seconds(batch['seconds'])})")
-        found.append(f"lag {seconds(point['lag'])}")
+        if point["lag"] is not None:
+            found.append(f"lag {seconds(point['lag'])}")
         found.append(f"checkpoint {event['checkpoint']}")
         found.append(f"restarted {count(ledger['restarts'])}x")
         found.append(f"replayed {count(ledger['replayed'])}")
@@ -124,10 +137,91 @@ def test_the_terminal_says_of_a_running_pipeline_what_the_page_is_told() -> None
 
 @pytest.mark.parametrize("looks", [0, 7])
 def test_the_terminal_says_of_spark_what_the_page_is_told(looks: int) -> None:
-    pipeline = DrivenPipeline(checkpoint="112 ok", dead_letters=3)
+    pipeline = DrivenPipeline(
+        checkpoint="112 ok", dead_letters=3, late=3_001, possibly_duplicated=28
+    )
     observer = pipeline.observer()
     recorded = Recorded(observer)
     pipeline.pass_time(observer, looks)
     with Dashboard(observer) as dashboard:
         event = next(events(dashboard))
         require_agreement(event, recorded.at(event["point"]["at"]))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_page_terminal_summary_and_metrics_say_the_same_after_a_kill(tmp_path: Path) -> None:
+    ledger, checkpoint = tmp_path / "ledger", tmp_path / "checkpoint"
+    settings = pipelines.Settings(count=2_000, every=0, ledger=ledger)
+    with RunningCommand(
+        *("run", "tests.cli.pipelines:audited", "--checkpoint", str(checkpoint)),
+        *("--set", f"count={settings.count}", "--set", f"ledger={ledger}"),
+    ) as command:
+        command.out.wait_for("stalled")
+        command.kill()
+        command.end()
+    before = rows_in(ledger)
+
+    run = PipelineRun(pipelines.audited, settings, Place(checkpoint=str(checkpoint)))
+    observer = Observer(run.name, run.reading)
+    run.start()
+    assert run.wait(300)
+    assert run.state == "completed", run.error
+    observer.look()
+    recorded = Recorded(observer)
+    with Dashboard(observer) as dashboard:
+        event = next(events(dashboard))
+        metrics = metrics_of(dashboard)
+    view = recorded.at(event["point"]["at"])
+    require_agreement(event, view)
+
+    after = rows_in(ledger)[len(before) :]
+    numbers = {number for _, each in before + after for number in each}
+    wanted = {n for n in range(settings.count) if pipelines.fits(n) and pipelines.is_wanted(n)}
+    late = {n for n in wanted if pipelines.may_be_late(n)} - numbers
+    distinct = {tuple(each) for _, each in before + after}
+    killed_in, _ = before[-1]
+    again = [each for batch, each in after if batch == killed_in]
+    truth = {
+        "taken": settings.count,
+        "delivered": len(distinct),
+        "late": len(late),
+        "dead_letters": sum(not pipelines.fits(n) for n in range(settings.count)),
+        "in_flight": 0,
+        "replayed": 200,
+        "recognised": 0,
+        "lost": 0,
+        "duplicated": 0,
+        "possibly_duplicated": len(again),
+        "restarts": 1,
+    }
+    assert truth["late"] > 0
+    assert 0 < len(before) + len(after) - len(distinct) <= len(again)
+    shown = {each["field"]: each["text"] for each in event["ledger"]["entries"]}
+    assert shown == {**{field: f"{n:,}" for field, n in truth.items()}, "filtered": "not known"}
+    assert {word.field: metrics.get(word.metric) for word in WORDS} == {**truth, "filtered": None}
+    assert in_short(view.ledger) in summary(view)
+    places = {(each["field"], each["place"]): each["count"] for each in event["ledger"]["causes"]}
+    assert places == {
+        ("late", "spark"): len(late),
+        ("possibly_duplicated", "terminal"): len(again),
+    }
+
+
+def rows_in(ledger: Path) -> list[tuple[int, list[int]]]:
+    """The rows that a sink was given: the batch and the numbers of each."""
+    return [(batch, numbers) for batch, numbers in map(json.loads, ledger.read_text().splitlines())]
+
+
+def metrics_of(dashboard: Dashboard) -> dict[str, float]:
+    """By the names of OpenTelemetry, those that are one number for the pipeline."""
+    names = {metric.prometheus_name: metric.name for metric in METRICS}
+    with httpx.Client(timeout=PATIENCE) as client:
+        client.get(dashboard.address).raise_for_status()
+        text = client.get(str(httpx.URL(dashboard.address).join("/metrics"))).text
+    return {
+        names[sample.name]: sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if len(sample.labels) == 1
+    }

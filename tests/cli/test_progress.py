@@ -9,7 +9,7 @@ import pytest
 
 from penstock.api import UNBOUNDED
 from penstock.cli.progress import Progress, picture, summary
-from penstock.observe import Batch, Edge, Ledger, Observer, Reading, Stage, View
+from penstock.observe import Batch, Cause, Edge, Ledger, Observer, Reading, Stage, View
 from penstock.runtime import VirtualTime
 
 LEDGER = Ledger(taken=1_204, delivered=1_200, replayed=56, lost=0, duplicated=0, restarts=1)
@@ -63,13 +63,24 @@ def test_the_summary_has_the_ledger() -> None:
 
 
 def test_what_nobody_can_tell_is_not_known() -> None:
-    words = summary(view(Ledger(taken=5, delivered=5, cannot_tell=("phone",))))
+    words = summary(view(Ledger(taken=5, delivered=5)))
     assert words.endswith("taken 5, delivered 5, lost not known, duplicated not known")
 
 
-def test_sinks_that_cannot_tell_are_named_beside_those_that_can() -> None:
-    words = summary(view(replace(LEDGER, cannot_tell=("phone", "archive"))))
-    assert words.endswith("lost 0, duplicated 0 (not known at phone, archive)")
+def test_the_summary_names_late_rows_and_the_sinks_that_may_have_rows_twice_if_there_are_any() -> (
+    None
+):
+    again = [Cause("possibly_duplicated", 28, sink, "again") for sink in ("phone", "archive")]
+    ledger = replace(LEDGER, late=3_001, possibly_duplicated=56, causes=tuple(again))
+    assert summary(view(ledger)).endswith(
+        "delivered 1,200, late 3,001, replayed 56, lost 0, duplicated 0, "
+        "possibly duplicated 56 at phone, archive"
+    )
+
+
+def test_a_number_of_which_a_part_was_not_seen_is_so_many_or_more() -> None:
+    ledger = replace(LEDGER, late=30, at_least=("late",))
+    assert "late 30 or more," in summary(view(ledger))
 
 
 def test_without_a_terminal_a_line_has_all_stages_and_the_sentence() -> None:

@@ -7,6 +7,7 @@ from time import time
 
 from penstock.observe import (
     Batch,
+    Cause,
     Edge,
     Ledger,
     LedgerLine,
@@ -49,6 +50,8 @@ class DrivenPipeline:
     dead_letters: int = 0
     spark_page: str | None = None
     lost: int | None = 0
+    late: int | None = 0
+    possibly_duplicated: int = 0
     checkpoint: str = ""
     passages: tuple[Passage, ...] = ()
     more_sinks: tuple[str, ...] = ()
@@ -81,8 +84,11 @@ class DrivenPipeline:
                 replayed=56,
                 lost=self.lost,
                 duplicated=self.lost,
-                cannot_tell=("phone",),
+                late=self.late,
+                dead_letters=self.dead_letters,
+                possibly_duplicated=self.possibly_duplicated,
                 restarts=1,
+                causes=self.causes,
                 passages=self.passages,
                 lines=(LedgerLine(time(), "restarted; replayed 1,204..1,260"),),
             ),
@@ -92,6 +98,15 @@ class DrivenPipeline:
             last_dead_letters=self.errors,
             spark_page=self.spark_page,
         )
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        found = [
+            Cause("lost", self.lost, "journal", "left departures and never reached journal"),
+            Cause("late", self.late, "spark", "came too late for aggregation"),
+            Cause("possibly_duplicated", self.possibly_duplicated, "phone", "was given them again"),
+        ]
+        return tuple(each for each in found if each.count)
 
     @property
     def passed(self) -> int:

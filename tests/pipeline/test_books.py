@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.pipeline.books import MOST_LINES, Books
+from penstock.pipeline.books import MOST_LINES, Books, Loss, SinkBooks, SparkBooks
+from penstock.spark.batch_counts import LateRows
 from penstock.spark.checkpoint import Checkpoint
 
 
@@ -26,7 +27,19 @@ def test_before_the_first_run_there_are_none(checkpoint: Checkpoint) -> None:
 
 
 def test_what_is_kept_is_found_again(checkpoint: Checkpoint) -> None:
-    books = Books(restarts=2, replayed=7).noted("something happened")
+    books = Books(
+        restarts=2,
+        replayed=7,
+        begun=5,
+        batch=4,
+        sinks={"phone": SinkBooks(9, 2, possibly_duplicated=3)},
+        spark=SparkBooks(
+            4, 6, {"join": LateRows("join", 3), "aggregation": LateRows("a", 1, False)}
+        ),
+        at_least=("late",),
+        unreplayed=("departures",),
+    ).noted("something happened")
+    books = books.missed(Loss(2, "journal", "left departures and never reached journal"))
     books.keep(checkpoint)
     assert Books.opened(checkpoint) == books
 
@@ -41,6 +54,33 @@ def test_a_restart_without_an_unfinished_batch_replays_nothing() -> None:
     books = Books(restarts=1, replayed=3).restarted([(5, 5)])
     assert (books.restarts, books.replayed) == (2, 3)
     assert texts(books) == ["restarted; nothing to replay"]
+
+
+def test_books_of_an_earlier_version_are_read_and_what_they_did_not_keep_is_not_taken_for_0(
+    checkpoint: Checkpoint,
+) -> None:
+    checkpoint.remember(
+        "books.json", '{"restarts": 2, "replayed": 7, "lost": 3, "lines": [{"at": 1, "text": "x"}]}'
+    )
+    books = Books.opened(checkpoint)
+    assert books is not None
+    assert (books.restarts, books.replayed, books.lost, texts(books)) == (2, 7, 3, ["x"])
+    assert [(each.count, each.place) for each in books.all_losses] == [(3, "an earlier run")]
+    again = books.restarted([(0, 5)], done=4, stateful=True)
+    assert set(again.at_least) == {"delivered", "possibly_duplicated", "filtered", "late"}
+    assert (again.batch, again.begun, again.spark.batch) == (4, 5, 4)
+    assert texts(again)[2:] == [
+        "of batches 0 to 4 nobody wrote down what was delivered",
+        "of batches 0 to 4 Spark's own count was not seen",
+    ]
+
+
+def test_a_batch_whose_count_was_not_seen_before_a_kill_makes_late_so_many_or_more() -> None:
+    late = {"aggregation": LateRows("aggregation", 7)}
+    books = Books(begun=4, batch=4, spark=SparkBooks(3, 0, late))
+    assert books.restarted([(0, 0)], done=4, stateful=True).at_least == ("filtered", "late")
+    assert books.restarted([(0, 0)], done=4).at_least == ("filtered",)
+    assert books.restarted([(0, 0)], done=3, stateful=True).at_least == ()
 
 
 @pytest.mark.parametrize("damage", ["", "no json", "[]", '{"restarts": 1, "unheard": 2}', "3"])

@@ -10,6 +10,7 @@ from penstock import Flow
 from penstock.flow.elements import Elements, Host
 from penstock.flow.stage import Stage
 from penstock.observe import Ledger, Passage
+from penstock.observe.words import equation
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun
 from penstock.testing import ManualPublisher, ManualSubscriber
 
@@ -127,17 +128,57 @@ def test_a_sink_that_wants_no_more_loses_nothing() -> None:
     sink.cancel()
     assert run.wait(PATIENCE)
     ledger = run.reading().ledger
-    assert (ledger.delivered, ledger.lost) == (7, 0)
+    assert (ledger.delivered, ledger.lost) == (5, 0)  # the one that wants no more does not count
     assert [passage.taker for passage in ledger.passages] == ["sink 1"]
 
 
-def test_sinks_that_cannot_tell_what_came_twice_are_named() -> None:
+def test_what_a_sink_says_it_has_twice_is_duplicated_there() -> None:
     class Knows:
-        duplicated = 0
+        duplicated = 2
+        recognised = 3
 
         def __call__(self, element: int) -> None: ...
 
     ledger = ledger_of(lambda numbers: numbers, Knows(), lambda element: None)
-    assert (ledger.duplicated, ledger.cannot_tell) == (0, ("sink 1",))
-    ledger = ledger_of(lambda numbers: numbers)
-    assert (ledger.duplicated, ledger.cannot_tell) == (None, ("sink 0",))
+    assert (ledger.duplicated, ledger.recognised, ledger.possibly_duplicated) == (2, 3, 0)
+    assert [(each.field, each.count, each.place) for each in ledger.causes] == [
+        ("duplicated", 2, "sink 0")
+    ]
+
+
+def test_what_was_taken_is_the_sum_of_what_became_of_it() -> None:
+    ledger = ledger_of(lambda numbers: numbers.map(str), lambda element: None, lambda element: None)
+    assert equation(ledger) == (
+        "taken 5 = delivered 5 + filtered or aggregated 0 + late 0 + dead letters 0 + in flight 0"
+    )
+    assert ledger.difference == 0
+
+
+def test_an_equation_that_does_not_come_out_says_so() -> None:
+    ledger = ledger_of(lambda numbers: numbers._then(Swallowing(2)))
+    assert ledger.difference == 1
+    assert equation(ledger).endswith("; 1 more were taken than that")
+    assert [(each.count, each.place, each.words) for each in ledger.causes] == [
+        (1, "sink 0", "left numbers and never reached sink 0")
+    ]
+
+
+def test_a_filter_makes_its_term_unknown_and_not_0() -> None:
+    ledger = ledger_of(lambda numbers: numbers.filter(bool))
+    assert (ledger.filtered, ledger.in_flight, ledger.difference) == (None, None, None)
+    assert "filtered or aggregated not known" in equation(ledger)
+
+
+def test_each_sink_says_on_the_page_how_often_it_has_a_row() -> None:
+    class Once:
+        level = "exactly once"
+
+        def __call__(self, element: int) -> None: ...
+
+    run = run_through(lambda numbers: numbers, Once(), lambda element: None, ManualSubscriber())
+    assert [stage.detail for stage in run.reading().stages[1:]] == [
+        "exactly once",
+        "at least once",
+        "",
+    ]
+    run.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import pyarrow as pa
 import pytest
 
 from penstock import Flow
+from penstock.delivery import DataFrameSink, Level
 from penstock.observe import Signal
 from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, Place
 from penstock.pipeline.gauges import SinkGauge
 from penstock.pipeline.way import Phase, WayReading
+from penstock.spark.batch_counts import BatchCounts, LateRows, SparkCounts
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.failures import SparkFailed
 from penstock.spark.gauges import BatchReading, Emitted, InputReading, RunReading, Seen
@@ -49,6 +52,8 @@ class DrivenRun:
         self.done_batch = -1
         self.emitted = Emitted()
         self.failure: Seen | None = None
+        self.counts = BatchCounts()
+        self.counted = SparkCounts()
 
     def reading(self) -> RunReading:
         return RunReading(
@@ -66,19 +71,26 @@ class DrivenRun:
             latencies=(),
             replayed=self.replayed,
             page=None,
+            counts=self.counted,
         )
 
 
 class Driven:
     """A pipeline on Spark whose run and sink the test drives."""
 
-    def __init__(self, through: Any, checkpoint: Path | None, run: DrivenRun | None = None) -> None:
+    def __init__(
+        self,
+        through: Any,
+        checkpoint: Path | None,
+        run: DrivenRun | None = None,
+        sinks: Mapping[str, Any] | None = None,
+    ) -> None:
         place = Place(checkpoint=None if checkpoint is None else str(checkpoint))
         pipeline = Pipeline(
             "numbers",
             sources={"numbers": lambda settings: Flow.range(5).map(lambda number: (number,))},
             through=through,
-            sinks={"sink": lambda settings: print},
+            sinks={"sink": lambda settings: print, **(sinks or {})},
         )
         made_run: Any = PipelineRun(pipeline, NoSettings(), place)
         self.way = made_run.way
@@ -91,6 +103,7 @@ class Driven:
         publisher: ManualPublisher[int] = ManualPublisher()
         publisher.subscribe(self.sink)
         made.request(100)
+        self.way.watch_sinks([self.sink])
 
     def read(self, phase: Phase = "running") -> WayReading:
         """Look twice: what is missing only once may be between two gauges."""
@@ -106,6 +119,19 @@ class Driven:
         for number in range(count):
             self.run.emitted.passed(number)
         self.sink.taken += count if taken is None else taken
+        self.sink.rows = self.sink.taken
+
+    def batch(self, number: int, count: int) -> None:
+        """A batch of so many rows comes to the sink, and is committed."""
+        batches = self.way.through.batches
+        batches.begin(number)
+        self.comes_out(count)
+        batches.commit(number)
+
+    def counts(self, **counts: Any) -> None:
+        """Spark has counted that."""
+        self.run.counted = SparkCounts(**counts)
+        self.run.counts.listener()
 
 
 def mapped(numbers: Any) -> Any:
@@ -118,6 +144,14 @@ def live(numbers: Any) -> Any:
 
 def filtered(numbers: Any) -> Any:
     return numbers.on_spark("number long", resume="from_start").filter(lambda row: True)
+
+
+def without_replay(numbers: Any) -> Any:
+    return numbers.on_spark("number long", resume="none").map(lambda row: row)
+
+
+def with_sql(numbers: Any) -> Any:
+    return numbers.on_spark("number long", resume="from_start").sql("SELECT * FROM {stream}")
 
 
 def lenient(numbers: Any) -> Any:
@@ -243,11 +277,11 @@ def test_after_a_kill_what_is_done_once_more_is_neither_lost_nor_duplicated(
     driven.sink.made.duplicated = 0  # it knows the three rows by their places
     driven.run.input, driven.run.done_batch = replace(before, taken=9, end=9, done=4), 0
     assert driven.read().checkpoint == "0 ok"
-    driven.comes_out(3)
+    driven.batch(0, 3)
     assert driven.lost() == 0
     driven.run.input = replace(before, admitted=2, taken=11, end=11, done=11)
     driven.run.batch, driven.run.done_batch = BatchReading(1, 7, 0.4), 1
-    driven.comes_out(4)
+    driven.batch(1, 4)
     read = driven.read("through")
     ledger = read.ledger
     assert (ledger.replayed, ledger.lost, ledger.duplicated) == (3, 0, 0)
@@ -297,9 +331,133 @@ def test_what_was_lost_is_written_down_once_and_known_to_the_next_run(checkpoint
     assert ledger.lost == 1
     noted = [line.text for line in ledger.lines]
     assert noted == [
-        "lost 1: they went in and came out nowhere",
+        "lost 1 at journal: left numbers and never reached journal",
         "restarted; nothing to replay",
     ]
+
+
+def test_rows_that_left_spark_and_did_not_arrive_are_lost_on_the_way(checkpoint: Path) -> None:
+    driven = Driven(filtered, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=9, done=9)
+    driven.counts(batch=0, planned=9, read=9, left=9, arrived=7, through=True)
+    (cause,) = driven.read().ledger.causes
+    assert (cause.count, cause.place) == (2, "this program")
+    assert cause.words == "left spark and never reached this program"
+
+
+@pytest.mark.parametrize(
+    ("through", "read", "left", "missing"),
+    [(True, 6, 6, 0), (True, 6, 5, 1), (False, 9, 6, 0), (False, 8, 6, 1)],
+)
+def test_what_a_function_leaves_out_is_filtered_and_what_spark_loses_is_not(
+    checkpoint: Path, through: bool, read: int, left: int, missing: int
+) -> None:
+    driven = Driven(filtered, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=9, end=9, done=9)
+    driven.run.done_batch = 0
+    driven.batch(0, left)
+    driven.counts(batch=0, planned=9, read=read, left=left, arrived=left, through=through)
+    ledger = driven.read("through").ledger
+    assert (ledger.filtered, ledger.lost) == (read - left if not through else 9 - read, missing)
+    assert (ledger.delivered, ledger.difference) == (left, missing)
+
+
+@pytest.mark.parametrize("through", [with_sql, filtered_behind])
+def test_where_nobody_knows_what_is_left_out_the_term_is_not_0(
+    checkpoint: Path, through: Any
+) -> None:
+    driven = Driven(through, checkpoint)
+    driven.counts(batch=0, planned=9, read=9, left=5, arrived=5)
+    ledger = driven.read("through").ledger
+    assert (ledger.filtered, ledger.difference) == (None, None)
+
+
+def test_late_rows_and_filtered_ones_are_known_to_the_next_run(checkpoint: Path) -> None:
+    first = Driven(with_sql, checkpoint)
+    late = {"aggregation": LateRows("aggregation", 7), "join": LateRows("join", 1)}
+    first.counts(batch=3, planned=9, late=late)
+    again = Driven(with_sql, checkpoint)
+    again.counts(batch=4, planned=9, late={"join": LateRows("join", 2)})
+    ledger = again.read().ledger
+    assert (ledger.late, ledger.at_least) == (10, ())
+    assert [(each.count, each.words) for each in ledger.causes] == [
+        (7, "came too late for aggregation"),
+        (3, "came too late for join"),
+    ]
+
+
+def test_rows_that_spark_counted_in_groups_are_so_many_or_more(checkpoint: Path) -> None:
+    driven = Driven(with_sql, checkpoint)
+    driven.counts(batch=0, planned=9, late={"aggregation": LateRows("aggregation", 2, exact=False)})
+    ledger = driven.read().ledger
+    assert (ledger.late, ledger.at_least) == (2, ("late",))
+
+
+def test_a_batch_that_spark_did_not_report_makes_no_0(checkpoint: Path) -> None:
+    driven = Driven(with_sql, checkpoint)
+    driven.run.done_batch = 2
+    driven.counts(batch=1, planned=9, late={"aggregation": LateRows("aggregation", 0)})
+    assert driven.read().ledger.at_least == ()  # it may still come
+    assert driven.read("through").ledger.at_least == ("filtered", "late")
+
+
+@pytest.mark.parametrize(("through", "lost"), [(mapped, 0), (without_replay, 3)])
+def test_what_came_and_could_not_be_recorded_is_lost_unless_it_comes_again(
+    checkpoint: Path, through: Any, lost: int
+) -> None:
+    driven = Driven(through, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=9, taken=6, end=6, unrecorded=3)
+    ledger = driven.read("broken").ledger
+    assert ledger.lost == lost
+    assert [(each.place, each.words) for each in ledger.causes] == [
+        ("journal", "came and could not be recorded")
+    ] * bool(lost)
+
+
+def test_after_a_restart_of_a_source_that_cannot_replay_nobody_knows_what_was_lost(
+    checkpoint: Path,
+) -> None:
+    assert Driven(without_replay, checkpoint).read().ledger.lost == 0
+    driven = Driven(without_replay, checkpoint)
+    ledger = driven.read().ledger
+    assert (ledger.lost, ledger.duplicated) == (None, None)
+    assert [(each.field, each.count, each.place) for each in ledger.causes] == [
+        ("lost", None, "numbers"),
+        ("duplicated", None, "numbers"),
+    ]
+    sealed = Driven(without_replay, checkpoint)
+    sealed.run.input = replace(NOTHING, requested=0, sealed=True)
+    assert sealed.read().ledger.lost is None  # it stays so
+
+
+class Upserts(DataFrameSink):
+    """A sink that Spark serves."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+
+    def take(self, dataframe: Any, batch_id: int) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("level", "possibly"), [("exactly once", 0), ("at least once", None), ("at most once", None)]
+)
+def test_nobody_knows_how_many_rows_a_sink_that_spark_serves_was_given_again(
+    checkpoint: Path, level: Level, possibly: int | None
+) -> None:
+    sinks = {"upserts": lambda settings: Upserts(level)}
+    assert Driven(mapped, checkpoint, sinks=sinks).read().ledger.possibly_duplicated == 0
+    driven = Driven(mapped, checkpoint, DrivenRun(replayed=((4, 7),)), sinks=sinks)
+    assert driven.read().ledger.possibly_duplicated == possibly
+
+
+def test_a_source_that_cannot_replay_and_is_not_asked_any_more_has_lost_nothing(
+    checkpoint: Path,
+) -> None:
+    Driven(without_replay, checkpoint)
+    sealed = Driven(without_replay, checkpoint)
+    sealed.run.input = replace(NOTHING, requested=0, sealed=True)
+    assert sealed.read().ledger.lost == 0
 
 
 def test_a_new_checkpoint_is_said_to_be_new(checkpoint: Path) -> None:

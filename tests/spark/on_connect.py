@@ -25,6 +25,8 @@ from penstock.spark import (
     spark_session,
     write_with_spark,
 )
+from penstock.spark.deployment import Deployment, deployed
+from penstock.spark.run import Run
 from penstock.testing import ManualSubscriber
 from tests.faults.processes import command_of, descendants
 from tests.spark.cluster import REMOTE, SERVER
@@ -163,6 +165,45 @@ def test_sinks_of_spark_and_of_the_program_get_all_rows_and_a_foreign_folder_is_
     assert second.state == "failed"
     assert "was written from another checkpoint" in str(second.error)
     assert again == []
+
+
+def timed(frame: Any) -> Any:
+    """One element a second, but one is from the future: what comes later is late."""
+    from pyspark.sql.functions import expr
+
+    seconds = "timestamp_seconds(IF(number = 501, 2000000000, number))"
+    return frame.withColumn("time", expr(seconds)).withWatermark("time", "10 seconds")
+
+
+def distinct(frame: Any) -> Any:
+    return timed(frame).dropDuplicates(["number", "time"]).select("number")
+
+
+def windows(frame: Any) -> Any:
+    from pyspark.sql.functions import explode, window
+
+    groups = timed(frame).groupBy(window("time", "100 seconds"))
+    return groups.agg({"number": "collect_list"}).select(explode("collect_list(number)"))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("change", "exact"), [(distinct, True), (windows, False)])
+def test_what_spark_counts_itself_comes_over_the_connection(
+    remote: SparkSession, change: Callable[[Any], Any], exact: bool
+) -> None:
+    runs: list[Run] = []
+    flow = on_connect(4_000, batch_rows=1_000).filter(lambda row: row.number % 4).frame(change)
+    deployment = Deployment(name="counted", watch=runs.append)
+    counted: Any = deployed(flow.rows(), deployment)
+    accepted = {number for (number,) in result(counted)}
+    late = {number for number in range(4_000) if number % 4} - accepted - {501}
+    (run,) = runs
+    counts = run.reading().counts
+    assert (counts.planned, counts.read, counts.missed) == (4_000, 3_000, 0)
+    assert counts.left == counts.arrived == len(accepted)
+    (found,) = counts.late.values()
+    assert found.exact == exact
+    assert found.rows == len(late) if exact else 0 < found.rows < len(late)
 
 
 def seven(row: Any) -> Any:

@@ -5,20 +5,14 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-__all__ = ["NOT_KNOWN", "count", "duration", "known", "rate", "seconds", "short"]
+__all__ = ["count", "duration", "rate", "seconds", "short"]
 
-NOT_KNOWN: Final = "not known"
 THOUSANDS: Final = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
 
 
 def count(number: float) -> str:
     """A whole number."""
     return f"{rounded(number, '1'):,}"
-
-
-def known(number: int | None) -> str:
-    """A whole number that perhaps nobody knows."""
-    return NOT_KNOWN if number is None else count(number)
 
 
 def short(number: float) -> str:

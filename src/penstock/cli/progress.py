@@ -12,8 +12,9 @@ from rich.text import Text
 
 from penstock.api import UNBOUNDED
 from penstock.cli.failures import in_words
-from penstock.cli.figures import NOT_KNOWN, count, duration, known, rate, seconds, short
+from penstock.cli.figures import count, duration, rate, seconds, short
 from penstock.observe import EdgeView, View
+from penstock.observe.words import in_short
 from penstock.runtime import printable
 
 __all__ = ["Progress"]
@@ -85,7 +86,7 @@ def picture(view: View) -> Any:
         table,
         Text(movement(view)),
         shown(view.sentence, "italic"),
-        shown(books(view), "dim"),
+        shown(in_short(view.ledger), "dim"),
     )
 
 
@@ -140,22 +141,11 @@ def line(view: View) -> str:
     stages = ", ".join(
         f"{each.stage.name} {count(each.stage.passed)} ({rate(each.rate)})" for each in view.stages
     )
-    return "   ".join([headline(view), movement(view), stages, books(view), view.sentence])
-
-
-def books(view: View) -> str:
-    """The ledger, with what nobody can tell."""
-    ledger = view.ledger
-    parts = [f"taken {count(ledger.taken)}", f"delivered {count(ledger.delivered)}"]
-    for name, number in (("replayed", ledger.replayed), ("dead letters", view.dead_letters)):
-        if number:
-            parts.append(f"{name} {count(number)}")
-    parts += [f"lost {known(ledger.lost)}", f"duplicated {known(ledger.duplicated)}"]
-    if ledger.duplicated is not None and ledger.cannot_tell:
-        parts[-1] += f" ({NOT_KNOWN} at {', '.join(ledger.cannot_tell)})"
-    return ", ".join(parts)
+    return "   ".join(
+        [headline(view), movement(view), stages, in_short(view.ledger), view.sentence]
+    )
 
 
 def summary(view: View) -> str:
     """What came of it."""
-    return f"{view.pipeline} {view.state} after {view.seconds:.1f} s: {books(view)}"
+    return f"{view.pipeline} {view.state} after {view.seconds:.1f} s: {in_short(view.ledger)}"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from penstock.observe.conservation import Passage
 
-__all__ = ["Batch", "Edge", "Ledger", "LedgerLine", "Reading", "Signal", "Stage", "State"]
+__all__ = ["Batch", "Cause", "Edge", "Ledger", "LedgerLine", "Reading", "Signal", "Stage", "State"]
 
 State = Literal["starting", "running", "draining", "completed", "stopped", "failed"]
 Kind = Literal["source", "journal", "spark", "flow", "sink"]
@@ -82,26 +82,50 @@ class LedgerLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a number of the ledger is not 0, or not known.
+
+    ``field``  the number
+    ``count``  its part of that; ``None`` if nobody can tell
+    ``place``  the stage where it was counted
+    ``words``  what happened there
+    """
+
+    field: str
+    count: int | None
+    place: str
+    words: str
+
+    @property
+    def figure(self) -> str:
+        """How many."""
+        return "not known" if self.count is None else f"{self.count:,}"
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
-    """What was taken, and what became of it.
+    """What was taken, and what became of it; ``words.py`` explains each number.
 
-    ``taken``       elements that were taken from the sources, over all restarts
-    ``delivered``   rows that the sinks have taken since the start
-    ``replayed``    rows that were done once more, since a run had ended before they were done
-    ``lost``        elements that entered one of the ``passages`` and are nowhere, over all restarts
-    ``duplicated``  rows that came again and that a sink did not recognise; ``cannot_tell`` names
-                    the sinks that do not know which rows they have
-
-    ``lost`` and ``duplicated`` are ``None`` where nobody can tell.
+    Those that are ``None`` nobody can tell, and those that ``at_least`` names may be more.
+    ``difference`` is what was taken and is in none of the terms, once nothing moves any more.
+    ``lost``, ``duplicated``, ``possibly_duplicated`` and ``late`` are the sums of their ``causes``.
     """
 
     taken: int = 0
-    delivered: int = 0
+    delivered: int | None = 0
+    filtered: int | None = None
+    late: int | None = 0
+    dead_letters: int = 0
+    in_flight: int | None = 0
     replayed: int = 0
+    recognised: int = 0
     lost: int | None = None
     duplicated: int | None = None
-    cannot_tell: tuple[str, ...] = ()
+    possibly_duplicated: int | None = 0
     restarts: int = 0
+    difference: int | None = None
+    at_least: tuple[str, ...] = ()
+    causes: tuple[Cause, ...] = ()
     passages: tuple[Passage, ...] = ()
     lines: tuple[LedgerLine, ...] = ()
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from penstock.api import UNBOUNDED
 from penstock.observe.reading import Batch, Edge, Ledger, Signal, Stage, State
+from penstock.observe.words import entries, equation
 
 __all__ = ["EdgeView", "Point", "StageView", "View"]
 
@@ -66,6 +67,8 @@ class View:
     def as_json(self) -> dict[str, Any]:
         """Plain data: numbers, texts, lists. Demand without a bound is ``null``."""
         data = asdict(self)
+        data["ledger"]["entries"] = [each._asdict() for each in entries(self.ledger)]
+        data["ledger"]["equation"] = equation(self.ledger)
         data["stages"] = [{**each.pop("stage"), **each} for each in data["stages"]]
         data["edges"] = [flat(each) for each in data["edges"]]
         return data

@@ -11,7 +11,8 @@
 ``acknowledgement.py``  whether a batch that Spark commits has left this program
 ``plans.py``      where a flow gives one element for each
 ``way.py``        what lies between, without Spark; ``spark_way.py``: with it
-``inputs.py``     what the journals of Spark hold; ``spark_count.py``: what goes in and out
+``spark_count.py``   what goes into Spark and out of it; ``accounts.py``: what each sink was given
+``spark_ledger.py``  the ledger that is made of both
 ``books.py``      what is remembered over restarts
 ``running.py``    one run of it all
 """

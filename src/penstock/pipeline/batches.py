@@ -111,6 +111,11 @@ class SinkBatches:
         taking: Callable[[Any], object] = made if batched is None else batched
         return taking
 
+    def skipped(self, name: str) -> int:
+        """The elements that a sink had already."""
+        batched = self._sinks.get(name)
+        return 0 if batched is None else batched.skipped
+
     def open(self, epoch: Epoch | None) -> None:
         """Open all, once none of them refuses; if one does even so, those before are closed."""
         for sink in self._sinks.values():

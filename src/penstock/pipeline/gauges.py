@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from penstock.api import UNBOUNDED, Subscriber, Subscription
+from penstock.delivery import level_of
 from penstock.demand import illegal_request, shorten
 from penstock.observe.reading import Signal
 from penstock.pipeline.raised import as_error
@@ -89,6 +90,7 @@ class SinkGauge:
     """Stands in front of a sink: counts what it asks for and what it gets.
 
     ``taken``  elements with which it was done, as far as it says; one that it refuses is not
+    ``rows``   the rows that these are
     ``gone``   whether it wants nothing more
     """
 
@@ -99,6 +101,7 @@ class SinkGauge:
         sink: Subscriber[Any],
         capacity: int | None,
         on_end: Callable[[SinkGauge, Exception | None], object],
+        skipped: Callable[[], int] = lambda: 0,
     ) -> None:
         self.name = name
         self.made = made
@@ -107,16 +110,25 @@ class SinkGauge:
         self.requested = 0
         self.given = 0
         self.taken = 0
+        self.rows = 0
+        self.level = level_of(made)
         self.gone = False
         self.recent = Recent()
         self.errors = Recent()
         self._known_error: Exception | None = None
         self._on_end = on_end
+        self._skipped = skipped
 
     @property
     def duplicated(self) -> int | None:
         """Rows that the sink got twice and did not recognise; ``None`` if it cannot tell."""
         return getattr(self.made, "duplicated", None)
+
+    @property
+    def recognised(self) -> int:
+        """Rows that came again and that the sink knew."""
+        known: int = getattr(self.made, "recognised", 0)
+        return known + self._skipped()
 
     @property
     def wants(self) -> bool:
@@ -133,6 +145,8 @@ class SinkGauge:
         self.recent.add(element)
         if self._tell(self.sink.on_next, element) and not self.errors.count:
             self.taken += 1
+            rows = rows_in(element)
+            self.rows += 1 if rows is None else rows
 
     def on_error(self, error: Exception) -> None:
         """Tell the sink, whose fault it is not."""

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from penstock.flow.site import note
@@ -47,6 +48,7 @@ class PipelineRun:
         self._sinks = [
             self._sink(name, made) for name, made in self._assembly.element_sinks.items()
         ]
+        self._way.watch_sinks(self._sinks)
         # Of sinks that Spark serves no signal tells: the end of the flow is theirs.
         heard = self._sinks or [SinkGauge("end", None, Silent(), None, self._sink_ended)]
         self._open_sinks = set(heard)
@@ -121,6 +123,7 @@ class PipelineRun:
                 sink.name,
                 "sink",
                 sink.taken,
+                detail=sink.level or "",
                 recent=sink.recent.signals(),
                 errors=sink.errors.signals(),
             )
@@ -172,7 +175,8 @@ class PipelineRun:
                 gauge.failed(error)
 
             sink = FunctionSink(name, self._batches.function_of(name, made), on_failure)
-            gauge = SinkGauge(name, made, sink, 1, self._sink_ended)
+            skipped = partial(self._batches.skipped, name)
+            gauge = SinkGauge(name, made, sink, 1, self._sink_ended, skipped)
             return gauge
         return SinkGauge(name, made, made, None, self._sink_ended)
 

@@ -17,14 +17,21 @@ from penstock.observe.conservation import Passage
 from penstock.pipeline.gauges import SinkGauge, SourceGauge
 from penstock.pipeline.plans import gives_one_for_each
 from penstock.pipeline.way import Phase, passage_to
+from penstock.spark.batch_counts import SparkCounts
 from penstock.spark.gauges import InputReading, RunReading
 from penstock.spark.pipeline import Pipeline
 from penstock.spark.spark_flow import FromSpark
-from penstock.spark.stages import RowStage
+from penstock.spark.stages import FrameStage
 
 __all__ = ["JournalCount", "SparkCount"]
 
 SPARK: Final = "spark"
+PYTHON: Final = ("map", "filter", "flat_map", "map_batches")
+"""What has no state."""
+HERE: Final = "this program"
+READ: Final = "was read by spark and never left it"
+PLANNED: Final = "was planned by spark and never read"
+UNRECORDED: Final = "came and could not be recorded"
 
 
 @dataclass(frozen=True)
@@ -46,18 +53,39 @@ class JournalCount:
         """Into the journal, and out of it."""
         yield self._into_journal()
         reading = self.reading
-        held = reading.end - max(reading.start, reading.done) if is_kept else 0
-        yield Passage(self.name, SPARK, reading.end, reading.done, held)
+        if reading.unrecorded and not self.replays:
+            yield Passage(self.name, self.name, reading.unrecorded, 0, failing=UNRECORDED)
+        yield Passage(self.name, SPARK, reading.end, reading.done, self.held(is_kept=is_kept))
+
+    def held(self, *, is_kept: bool) -> int:
+        """The rows with which Spark is not done."""
+        reading = self.reading
+        return reading.end - max(reading.start, reading.done) if is_kept else 0
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether an element is a row, so that both can be compared."""
+        return self.source is not None and not self.source.gives_batches
+
+    @property
+    def giver(self) -> str:
+        """The sources, in words."""
+        return " and ".join(self.givers)
+
+    @property
+    def goes_on_without(self) -> bool:
+        """Whether a source is read that does not give again what it sent between two runs."""
+        return not self.replays and bool(self.reading.requested)
 
     def _into_journal(self) -> Passage:
         reading = self.reading
-        giver = " and ".join(self.givers)
         # The second one may have counted an element that came behind the end.
         entered = max(reading.taken_before + reading.admitted, reading.taken + reading.unrecorded)
-        held = max(entered - reading.taken, 0)
+        giver, held = self.giver, max(entered - reading.taken, 0)
         if not self.replays:
             held = max(held - reading.unrecorded, 0)
-        if self.source is None or self.source.gives_batches:
+            entered -= reading.unrecorded  # these have a passage of their own
+        if not self.counts_rows:
             # Nobody knows how many rows an element is.
             return Passage(giver, self.name, entered, reading.taken, held)
         return Passage(giver, self.name, entered, reading.end, held, reading.all_misfits)
@@ -68,8 +96,35 @@ class SparkCount:
 
     def __init__(self, origin: FromSpark, flow: Publisher[Any]) -> None:
         self._keeps = origin.pipeline.checkpoint is not None
-        self._maps_only = maps_only(origin.pipeline) and origin.gives_elements
+        self._maps_only = consists_of(origin.pipeline, "map") and origin.gives_elements
+        self._is_python_only = consists_of(origin.pipeline, *PYTHON)
+        self._is_functions = consists_of(origin.pipeline, "map", "filter")
         self._is_level_behind = gives_one_for_each(flow, Fluent._from(origin))
+
+    @property
+    def may_be_late(self) -> bool:
+        """Whether Spark may keep state, which drops rows that come too late."""
+        return not self._is_python_only
+
+    def is_kept(self, phase: Phase) -> bool:
+        """Whether what waits in the journals still comes."""
+        return self._keeps or phase != "broken"
+
+    def filtered(self, counts: SparkCounts) -> int | None:
+        """Rows that went into functions and did not come out; of all else nobody knows that."""
+        if not (self._is_functions and self._is_level_behind):
+            return None
+        left_out = counts.planned - counts.read if counts.through else counts.read - counts.left
+        return None if left_out < 0 else left_out  # a sink had Spark compute a batch twice
+
+    def _within_spark(self, counts: SparkCounts) -> Iterator[Passage]:
+        """What Spark has counted itself, where it cannot have become more or less."""
+        if counts.planned:
+            if self._is_functions and counts.through:
+                yield Passage(SPARK, SPARK, counts.read, counts.left, failing=READ)
+            elif self._is_functions:
+                yield Passage(SPARK, SPARK, counts.planned, counts.read, failing=PLANNED)
+            yield Passage(SPARK, HERE, counts.left, counts.arrived)
 
     def passages(
         self,
@@ -80,10 +135,11 @@ class SparkCount:
     ) -> Iterator[Passage]:
         """All of them, in the sequence in which an element meets them."""
         for journal in journals:
-            yield from journal.passages(is_kept=self._keeps or phase != "broken")
+            yield from journal.passages(is_kept=self.is_kept(phase))
         if self._maps_only and journals:
             entered = journals[0].reading.done - journals[0].reading.done_before
             yield Passage(SPARK, SPARK, entered, run.emitted_rows)
+        yield from self._within_spark(run.counts)
         if self._is_level_behind:
             # A batch that is not all through comes again: what is missing then is not lost.
             is_over = phase == "through"
@@ -92,8 +148,8 @@ class SparkCount:
                     yield passage_to(sink, SPARK, run.emitted, is_over=is_over)
 
 
-def maps_only(through: Pipeline) -> bool:
-    """Whether one row comes out of Spark for each that goes in."""
+def consists_of(through: Pipeline, *names: str) -> bool:
+    """Whether all that happens on Spark are these functions of rows."""
     return through.first is None and all(
-        isinstance(stage, RowStage) and stage.name == "map" for stage in through.stages
+        not isinstance(stage, FrameStage) and stage.name in names for stage in through.stages
     )

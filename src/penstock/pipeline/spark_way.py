@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
+from operator import methodcaller
 from typing import Any, Final
 
 from penstock.api import Publisher
 from penstock.flow.resumption import CannotResume
 from penstock.observe.conservation import Conservation
-from penstock.observe.reading import Batch, Edge, Ledger, Signal, Stage
+from penstock.observe.reading import Batch, Cause, Edge, Ledger, Signal, Stage
+from penstock.pipeline.accounts import Accounts
 from penstock.pipeline.assembly import Assembly, AssemblyError
-from penstock.pipeline.books import Books
+from penstock.pipeline.books import Books, Loss, SparkBooks
 from penstock.pipeline.gauges import SinkGauge, SourceGauge, in_words, signals
 from penstock.pipeline.spark_count import SPARK, JournalCount, SparkCount
+from penstock.pipeline.spark_ledger import SparkLedger
 from penstock.pipeline.way import (
     Phase,
     WayReading,
-    cannot_tell,
-    duplicated_at,
+    at_all,
+    causes_of,
     edge_to,
+    lost_at,
     stage_of,
-    with_lost_at,
 )
+from penstock.spark.batch_counts import SparkCounts
 from penstock.spark.checkpoint import Checkpoint, CheckpointError
 from penstock.spark.deployment import Deployment, deployed, from_spark_in
 from penstock.spark.gauges import InputReading, RunReading
@@ -40,18 +44,22 @@ class SparkWay:
     """A flow that runs on Spark, as it is deployed."""
 
     def __init__(self, assembly: Assembly, deployment: Deployment) -> None:
-        self.flow = deployed(assembly.flow, replace(deployment, watch=self._began))
+        self._accounts = Accounts(deployment.batches, self._keep_books)
+        deployment = replace(deployment, watch=self._began, batches=self._accounts)
+        self.flow = deployed(assembly.flow, deployment)
         origin = from_spark_in(self.flow)
         assert origin is not None  # else it would not go through Spark
         self._through = origin.pipeline
         self._count = SparkCount(origin, self.flow)
         self._sources = assembly.sources
+        self._spark_sinks = assembly.spark_sinks
         self._entrances = assembly.entrances
         self._conservation = Conservation()
         self._run: Run | None = None
         self._draining = False
-        self._books = Books()
-        self._lost_before = 0
+        self._earlier = SparkBooks()
+        self._losses: tuple[Loss, ...] = ()
+        self._noted: dict[tuple[str, str], int] = {}
 
     @property
     def through(self) -> Through:
@@ -74,6 +82,10 @@ class SparkWay:
     def close_sinks(self) -> None:
         """The run closes them, once no batch is under way."""
 
+    def watch_sinks(self, sinks: Sequence[SinkGauge]) -> None:
+        """What they are given is written down, batch by batch."""
+        self._accounts.watch(sinks)
+
     def drain(self) -> None:
         """Let Spark go through what the journals hold, and no more."""
         self._draining = True
@@ -83,18 +95,36 @@ class SparkWay:
     def _began(self, run: Run) -> None:
         """The journals are open: now is known what Spark does once more."""
         if self._through.checkpoint is not None:
-            self._open_books(Checkpoint(self._through.checkpoint), run.reading().replayed)
+            self._open_books(Checkpoint(self._through.checkpoint), run.reading())
+        run.counts.listener = self._note_counts
         self._run = run
         if self._draining:
             run.drain()
 
-    def _open_books(self, checkpoint: Checkpoint, replayed: Sequence[tuple[int, int]]) -> None:
+    def _open_books(self, checkpoint: Checkpoint, run: RunReading) -> None:
         """Go on with the books of the last run."""
         books = Books.opened(checkpoint)
-        if books is not None:
-            self._books = books.restarted(replayed)
-        self._lost_before = self._books.lost
-        self._books.keep(checkpoint)
+        stateful = self._count.may_be_late and (books or Books()).may_be_late
+        if books is None:
+            books = Books().with_gaps(run.done_batch, stateful=stateful)
+        else:
+            books = books.restarted(run.replayed, run.done_batch, stateful=stateful)
+        self._accounts.adopt(books)
+        self._earlier, self._losses = books.spark, books.all_losses
+        self._keep_books()
+
+    def _keep_books(self) -> None:
+        if self._through.checkpoint is not None:
+            self._accounts.books.keep(Checkpoint(self._through.checkpoint))
+
+    def _note_counts(self) -> None:
+        """Write down what Spark has counted: it keeps that for as long as the query runs."""
+        if self._run is not None:
+            spark = self._spark_books(self._run.reading().counts)
+            self._accounts.change(lambda books: replace(books, spark=spark))
+
+    def _spark_books(self, counts: SparkCounts) -> SparkBooks:
+        return self._earlier.with_run(counts, self._count.filtered(counts) or 0)
 
     def reading(self, sinks: Sequence[SinkGauge], phase: Phase) -> WayReading:
         """What the run and its journals show."""
@@ -182,35 +212,36 @@ class SparkWay:
         phase: Phase,
     ) -> Ledger:
         passages = tuple(self._count.passages(run, journals, sinks, phase))
-        lost = self._conservation.lost(passages, settled=phase != "running")
-        lost = with_lost_at(self._sources.values(), lost)
-        if lost is not None:
-            lost += self._lost_before
-            self._note_lost(lost)
-        return Ledger(
-            taken=sum(each.taken for each in run.inputs),
-            delivered=sum(sink.taken for sink in sinks),
-            replayed=self._books.replayed,
-            lost=lost or (None if self._may_differ else lost),
-            duplicated=None if self._may_differ else duplicated_at(sinks),
-            cannot_tell=cannot_tell(sinks),
-            restarts=self._books.restarts,
-            passages=passages,
-            lines=self._books.lines,
+        missing = self._conservation.missing(passages, settled=phase != "running") or ()
+        lost = [*lost_at(self._sources.values()), *causes_of(missing)]
+        self._note(lost, journals)
+        ledger = SparkLedger(
+            run,
+            journals,
+            [(sink, self._accounts.of(sink)) for sink in sinks],
+            self._spark_books(run.counts),
+            self._accounts.books,
+            filtered=self._count.filtered(run.counts),
+            in_flight=sum(each.held(is_kept=self._count.is_kept(phase)) for each in journals),
+            causes=(*(each.cause for each in self._losses), *lost),
+            may_be_late=self._count.may_be_late and self._accounts.books.may_be_late,
+            spark_sinks={name: each.level for name, each in self._spark_sinks.items()},
         )
+        closed = at_all([(sink, self._accounts.closed_at(sink)) for sink in sinks])
+        return ledger.made(passages, closed=closed, settled=phase != "running")
 
-    @property
-    def _may_differ(self) -> bool:
-        """Whether a source that does not resume may have given elements twice, or not at all."""
-        live = any(each.replay == "none" for each in self._through.inputs)
-        return live and self._books.restarts > 0
-
-    def _note_lost(self, lost: int) -> None:
-        """Write down what is lost, once: the next run must know it as well."""
-        if lost > self._books.lost:
-            self._books = self._books.missed(lost - self._books.lost)
-            if self._through.checkpoint is not None:
-                self._books.keep(Checkpoint(self._through.checkpoint))
+    def _note(self, lost: Sequence[Cause], journals: Sequence[JournalCount]) -> None:
+        """Write down what is lost, once, and what nobody knows: the next run must know it too."""
+        for each in lost:
+            key = each.place, each.words
+            if each.count is None:
+                self._accounts.change(methodcaller("unsure_of", "lost"))
+            elif (more := each.count - self._noted.get(key, 0)) > 0:
+                self._noted[key] = each.count
+                self._accounts.change(methodcaller("missed", Loss(more, *key)))
+        if self._accounts.books.restarts:
+            unreplayed = [each.giver for each in journals if each.goes_on_without]
+            self._accounts.change(methodcaller("not_replayed", unreplayed))
 
     def _checkpoint(self, run: RunReading) -> str:
         """The last batch that the checkpoint has, of this run or of an earlier one."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from penstock.api import Publisher
-from penstock.observe.conservation import Conservation, Passage
-from penstock.observe.reading import Batch, Edge, Ledger, Signal, Stage
+from penstock.observe.conservation import Conservation, Passage, difference
+from penstock.observe.reading import Batch, Cause, Edge, Ledger, Signal, Stage
 from penstock.pipeline.assembly import Assembly
 from penstock.pipeline.batches import SinkBatches
 from penstock.pipeline.gauges import SinkGauge, SourceGauge
@@ -19,6 +19,8 @@ __all__ = ["Phase", "PlainWay", "Way", "WayReading"]
 
 Phase = Literal["running", "through", "broken"]
 """Whether elements move, all of them came through, or the end came before that."""
+UNREADABLE: Final = "could not be read from the source any more"
+GIVEN_TWICE: Final = "came again and was not recognised"
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,9 @@ class Way(Protocol):
     def close_sinks(self) -> None:
         """It has ended before all came through."""
 
+    def watch_sinks(self, sinks: Sequence[SinkGauge]) -> None:
+        """These are the sinks to which it leads."""
+
     def drain(self) -> None:
         """Take nothing more from the sources; what was taken still comes through."""
 
@@ -85,13 +90,15 @@ class PlainWay:
         """Let go of files and connections; when all came through, each sink was closed."""
         self._batches.close()
 
+    def watch_sinks(self, sinks: Sequence[SinkGauge]) -> None:
+        """Their own gauges say all that there is."""
+
     def drain(self) -> None:
         """Let the sources complete."""
         self._stopping.now()
 
     def reading(self, sinks: Sequence[SinkGauge], phase: Phase) -> WayReading:
         """Demand is that of the sinks, all the way."""
-        passages = tuple(self._passages(sinks, phase))
         return WayReading(
             started=True,
             stages=tuple(stage_of(source) for source in self._sources.values()),
@@ -100,17 +107,31 @@ class PlainWay:
                 for source in self._sources
                 for sink in sinks
             ),
-            ledger=Ledger(
-                taken=sum(source.passed for source in self._sources.values()),
-                delivered=sum(sink.taken for sink in sinks),
-                lost=with_lost_at(
-                    self._sources.values(),
-                    self._conservation.lost(passages, settled=phase != "running"),
-                ),
-                duplicated=duplicated_at(sinks),
-                cannot_tell=cannot_tell(sinks),
-                passages=passages,
-            ),
+            ledger=self._ledger(sinks, phase),
+        )
+
+    def _ledger(self, sinks: Sequence[SinkGauge], phase: Phase) -> Ledger:
+        """Without Spark nothing is replayed, dropped as late or put aside."""
+        passages = tuple(self._passages(sinks, phase))
+        missing = self._conservation.missing(passages, settled=phase != "running")
+        taken = sum(source.passed for source in self._sources.values())
+        delivered = at_all([(sink, sink.taken) for sink in sinks])
+        in_flight = max(each.held for each in passages) if passages else None
+        filtered = 0 if self._is_level else None
+        terms = (delivered, filtered, in_flight)
+        causes = [*lost_at(self._sources.values()), *causes_of(missing or ())]
+        return Ledger(
+            taken=taken,
+            delivered=delivered,
+            filtered=filtered,
+            in_flight=in_flight,
+            lost=None if missing is None else sum_of(causes),
+            duplicated=sum(sink.duplicated or 0 for sink in sinks),
+            recognised=sum(sink.recognised for sink in sinks),
+            difference=difference(taken, terms, settled=phase != "running"),
+            at_least=("lost",) if is_unsure(causes) else (),
+            causes=(*causes, *duplicated_at(sinks)),
+            passages=passages,
         )
 
     def _passages(self, sinks: Sequence[SinkGauge], phase: Phase) -> Iterator[Passage]:
@@ -128,22 +149,44 @@ def passage_to(sink: SinkGauge, giver: str, entered: int, *, is_over: bool) -> P
     return Passage(giver, sink.name, entered, taken, 0 if is_over else max(entered - taken, 0))
 
 
-def with_lost_at(sources: Iterable[SourceGauge], lost: int | None) -> int | None:
-    """What is lost on the way and at the sources; ``None`` if one of them cannot tell."""
+def lost_at(sources: Iterable[SourceGauge]) -> Iterator[Cause]:
+    """What sources say that they could not read any more, or cannot tell."""
     for source in sources:
-        lost = None if lost is None or source.lost is None else lost + source.lost
-    return lost
+        if source.lost != 0:
+            yield Cause("lost", source.lost, source.name, UNREADABLE)
 
 
-def duplicated_at(sinks: Sequence[SinkGauge]) -> int | None:
-    """Rows that came again and were not recognised, at those sinks that can tell."""
-    known = [sink.duplicated for sink in sinks if sink.duplicated is not None]
-    return sum(known) if known else None
+def is_unsure(causes: Iterable[Cause]) -> bool:
+    """Whether one of them says that nobody knows."""
+    return any(each.count is None for each in causes)
 
 
-def cannot_tell(sinks: Sequence[SinkGauge]) -> tuple[str, ...]:
-    """The sinks that do not know which rows they have."""
-    return tuple(sink.name for sink in sinks if sink.duplicated is None)
+def sum_of(causes: Sequence[Cause]) -> int | None:
+    """How many in all, as far as that is known; ``None`` if nothing is."""
+    return sum(each.count or 0 for each in causes) or (None if is_unsure(causes) else 0)
+
+
+def at_all(given: Sequence[tuple[SinkGauge, int]]) -> int | None:
+    """What every sink was given; one that wants no more does not count, unless all are gone.
+
+    ``None`` if there is none: those that Spark serves say nothing.
+    """
+    wanting = [count for sink, count in given if not sink.gone]
+    return min(wanting) if wanting else max((count for _, count in given), default=None)
+
+
+def causes_of(missing: Iterable[tuple[Passage, int]]) -> Iterator[Cause]:
+    """What is lost, and where."""
+    return (
+        Cause("lost", count, passage.taker, passage.words) for passage, count in missing if count
+    )
+
+
+def duplicated_at(sinks: Sequence[SinkGauge]) -> Iterator[Cause]:
+    """Rows of which sinks say that they have them twice."""
+    for sink in sinks:
+        if sink.duplicated:
+            yield Cause("duplicated", sink.duplicated, sink.name, GIVEN_TWICE)
 
 
 def stage_of(source: SourceGauge) -> Stage:

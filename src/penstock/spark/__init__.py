@@ -27,6 +27,7 @@ An element goes through these modules in this sequence:
 ``session.py``      where Spark runs; ``reachable.py``, ``stop_signals.py`` and
                     ``worker_daemon.py`` help it
 ``processor.py``    all of it as a ``Processor``
+``batch_counts.py`` what Spark itself counts in its batches; ``late_rows.py``: rows that it dropped
 ``deployment.py``   where it runs, given from outside; ``gauges.py``: what it shows meanwhile, with
                     ``input_reading.py`` for each input
 ``dataframe.py``    the other way in: a DataFrame as a source; ``arrow_batches.py`` has it computed

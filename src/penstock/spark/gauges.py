@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic, time
 from typing import Any, Final, NamedTuple
+
+from penstock.spark.batch_counts import SparkCounts
 
 __all__ = [
     "RECENT",
@@ -103,6 +105,7 @@ class RunReading:
     ``replayed``      for each input, the rows that Spark had begun when the last run ended: from,
                       to
     ``is_out_of_space``  whether Spark waits until it can write its files
+    ``counts``        what Spark has counted itself
     """
 
     started: bool
@@ -120,6 +123,7 @@ class RunReading:
     replayed: tuple[tuple[int, int], ...]
     page: str | None
     is_out_of_space: bool = False
+    counts: SparkCounts = field(default_factory=SparkCounts)
 
 
 class Tally:

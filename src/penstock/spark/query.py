@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from penstock.delivery import DeliveryRefused
+from penstock.spark.batch_counts import BatchCount, counted, observed
 from penstock.spark.dataframe_sinks import Share
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
+from penstock.spark.late_rows import LateRowCount
 from penstock.spark.returning import Deliver, Returning, returning
 from penstock.spark.source import JournalRead
 
@@ -24,6 +26,8 @@ __all__ = ["NativeSink", "Query", "ToProgram", "Transform"]
 IDLE: Final = "Waiting for data to arrive"
 LOOK: Final = 0.05
 PATIENCE: Final = 600
+BEGINNING: Final = 30.0
+"""The seconds in which a query that delivers a batch must be known here as well."""
 numbers = count(1)
 
 Transform = Callable[[Sequence["DataFrame"]], "DataFrame"]
@@ -51,11 +55,17 @@ class ToProgram(NamedTuple):
 
 
 class Query:
-    """A query that reads journals. Its methods block on the JVM: one thread calls them."""
+    """A query that reads journals. Its methods block on the JVM: one thread calls them.
 
-    def __init__(self, session: SparkSession, name: str) -> None:
+    counts  whether Spark counts the rows that come out, for ``counted_after``
+    """
+
+    def __init__(self, session: SparkSession, name: str, *, counts: bool = False) -> None:
         self._session = session
         self._name = name
+        self._counts = counts
+        self._late = LateRowCount(session)
+        self._has_begun = threading.Event()
         self._query: StreamingQuery | None = None
         self._returning: Returning | None = None
         self._has_looked = False
@@ -77,6 +87,8 @@ class Query:
             self._begin(reads, transform, sink, output_mode, checkpoint)
         except (Py4JError, PySparkException) as error:
             raise explained(error) from error
+        finally:
+            self._has_begun.set()
 
     def _begin(
         self,
@@ -87,7 +99,9 @@ class Query:
         checkpoint: str,
     ) -> None:
         frames = [read.frame(self._session) for read in reads]
-        writer = transform(frames).writeStream.outputMode(output_mode)
+        frame = transform(frames)
+        frame = observed(frame) if self._counts else frame
+        writer = frame.writeStream.outputMode(output_mode)
         writer = writer.option("checkpointLocation", checkpoint)
         # Spark has no two queries of one name at a time.
         writer = writer.queryName(f"{self._name}-{next(numbers)}")
@@ -129,6 +143,22 @@ class Query:
         idle: bool = status["message"] == IDLE and not status["isDataAvailable"]
         self._has_looked = self._has_looked or idle or status["isDataAvailable"]
         return idle
+
+    def counted_after(self, batch: int) -> Sequence[BatchCount]:
+        """What Spark counted in the batches after that one which are done. From any thread."""
+        self._has_begun.wait(BEGINNING)
+        last: Any = self._running.lastProgress
+        if last is None or last["batchId"] <= batch:
+            return []
+        found = counted([last], batch)
+        if found and found[0].number == batch + 1:
+            return found
+        return counted(cast("Sequence[Any]", self._running.recentProgress), batch)
+
+    def late_rows(self) -> Mapping[int, int]:
+        """Rows of the batch that is being delivered which aggregations have dropped."""
+        self._has_begun.wait(BEGINNING)
+        return {} if self._query is None else self._late.rows(self._query)
 
     @property
     def page(self) -> str | None:

@@ -17,11 +17,14 @@ from contextvars import copy_context
 from time import monotonic, time
 from typing import Final
 
+import pyarrow as pa
+
 from penstock.demand import COMPLETED
 from penstock.flow.elements import Elements, Host
 from penstock.flow.event_loop import remember_running_loop
 from penstock.runtime import report_undelivered
 from penstock.spark.apart import apart
+from penstock.spark.batch_counts import BatchCounts
 from penstock.spark.batch_elements import Decode
 from penstock.spark.checkpoint import Checkpoint, Progress
 from penstock.spark.conversion import Converter
@@ -32,7 +35,7 @@ from penstock.spark.input_reading import input_reading
 from penstock.spark.journal import Journal, JournalError
 from penstock.spark.pipeline import Input, Pipeline, require_resumable
 from penstock.spark.portion import WithoutPlaces
-from penstock.spark.query import NativeSink, Query
+from penstock.spark.query import NativeSink, Query, ToProgram
 from penstock.spark.recorder import Recorder
 from penstock.spark.retries import Retries
 from penstock.spark.session import require_startable, spark_session
@@ -65,6 +68,8 @@ class Run:
         self._emitted = Emitted()
         is_watched = pipeline.watch is not None  # else nobody pays for what nobody can read
         passed = self._emitted.passed if is_watched else None
+        self._gives_rows = decode is not None
+        self.counts = BatchCounts(enabled=is_watched)
         self._woken = threading.Event()
         self._delivering = Delivering(
             pipeline, decode, host, self.stop, self._fail, self._woken.set, passed
@@ -137,6 +142,7 @@ class Run:
             replayed=self._replayed,
             page=None if query is None else query.page,
             is_out_of_space=self._retries.is_out_of_space,
+            counts=self.counts.totals,
         )
 
     def _input_readings(self) -> Iterator[InputReading]:
@@ -180,6 +186,7 @@ class Run:
             self._journals.append(self._opened(each, checkpoint.for_journal(number), leaving))
         checkpoint.require_whole(self._journals)
         self._done = self._done_before = checkpoint.progress(self._journals)
+        self.counts.go_on_after(self._done.batch)
         self._replayed = checkpoint.unfinished(self._journals)
         if pipeline.watch is not None:
             pipeline.watch(self)
@@ -191,13 +198,14 @@ class Run:
             return  # before Spark is started for nobody
         session = spark_session(pipeline.settings)
         while not self._stopped:
-            query = Query(session, pipeline.name)
+            query = Query(session, pipeline.name, counts=self.counts.enabled)
             try:
                 self._watch(query, checkpoint)
                 return
             except (WorkerLost, OutOfSpace) as failure:
                 self._pause(self._retries.pause_after(failure))
             finally:
+                self.counts.update(query)
                 self._query = None
                 query.stop()
 
@@ -262,11 +270,12 @@ class Run:
     def _watch(self, query: Query, checkpoint: Checkpoint) -> None:
         """Start the query, and return when it has processed all that will ever come."""
         through, rest = divided(self._pipeline)
+        self.counts.reads(through=through is not None)
         journals = [checkpoint.for_journal(number) for number in range(len(self._journals))]
         query.start(
             [JournalRead(journal, self._pipeline.batch_rows, through) for journal in journals],
             with_state_checked(rest.transform, self._pipeline, checkpoint),
-            self._sink or self._delivering.target,
+            self._sink or self._counted(query),
             self._pipeline.output_mode,
             checkpoint.for_spark,
         )
@@ -278,8 +287,19 @@ class Run:
                 raise Stopped("nobody wants the rows")
             query.require_active()
             self._free(checkpoint)
+            self.counts.update(query, self._done.batch)
             if self._has_all and query.is_idle:
                 return
+
+    def _counted(self, query: Query) -> ToProgram:
+        """Where batches go, by way of the counts."""
+        target = self._delivering.target
+
+        def deliver(number: int, table: pa.Table) -> None:
+            self.counts.arrived(query, number, table.num_rows if self._gives_rows else None)
+            target.deliver(number, table)
+
+        return target._replace(deliver=deliver)
 
     def _free(self, checkpoint: Checkpoint) -> None:
         """Let go of the rows with which Spark is done for good: so says its commit log.

@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias, get_args
 from penstock.api import UNBOUNDED
 from penstock.observe.reading import State
 from penstock.observe.view import EdgeView, StageView, View
+from penstock.observe.words import WORDS, Word
 
 __all__ = ["METRICS", "Metric"]
 
@@ -98,6 +99,27 @@ def latencies(view: View) -> Values:
     return known(
         [((view.pipeline, "0.5"), view.point.p50), ((view.pipeline, "0.99"), view.point.p99)]
     )
+
+
+def of_word(word: Word) -> Metric:
+    """A number of the ledger; one that goes down as well is no counter."""
+
+    def value(view: View) -> float | None:
+        number: int | None = getattr(view.ledger, word.field)
+        return number
+
+    kind: Kind = "gauge" if word.field == "in_flight" else "counter"
+    return of_pipeline(word.metric, kind, word.unit, word.meaning, value)
+
+
+def causes(view: View) -> Values:
+    """How often which stage was the place of a cause."""
+    found: dict[tuple[str, ...], float] = {}
+    for each in view.ledger.causes:
+        if each.count is not None:
+            labels = (view.pipeline, each.field, each.place)
+            found[labels] = found.get(labels, 0) + each.count
+    return found.items()
 
 
 METRICS: Final = (
@@ -215,53 +237,13 @@ METRICS: Final = (
         "the seconds that it took",
         lambda view: view.batch.seconds if view.batch else None,
     ),
-    of_pipeline(
-        "penstock.ledger.taken",
+    *map(of_word, WORDS),
+    Metric(
+        "penstock.ledger.causes",
         "counter",
         "{element}",
-        "elements that the sources have given, over all restarts",
-        lambda view: view.ledger.taken,
-    ),
-    of_pipeline(
-        "penstock.ledger.delivered",
-        "counter",
-        "{row}",
-        "rows that the sinks have taken since the start",
-        lambda view: view.ledger.delivered,
-    ),
-    of_pipeline(
-        "penstock.ledger.replayed",
-        "counter",
-        "{row}",
-        "rows that were done once more, since a run had ended before they were done",
-        lambda view: view.ledger.replayed,
-    ),
-    of_pipeline(
-        "penstock.ledger.lost",
-        "counter",
-        "{element}",
-        "elements that went in and are nowhere, where that is known: more than 0 is a fault",
-        lambda view: view.ledger.lost,
-    ),
-    of_pipeline(
-        "penstock.ledger.duplicated",
-        "counter",
-        "{row}",
-        "rows that came again and that a sink did not recognise, where that is known",
-        lambda view: view.ledger.duplicated,
-    ),
-    of_pipeline(
-        "penstock.ledger.restarts",
-        "counter",
-        "{restart}",
-        "how often the pipeline went on from its checkpoint",
-        lambda view: view.ledger.restarts,
-    ),
-    of_pipeline(
-        "penstock.dead_letters",
-        "counter",
-        "{element}",
-        "elements that could not be processed and were put aside, over all restarts",
-        lambda view: view.dead_letters,
+        "each number of the ledger that has causes, by the stage where they were counted",
+        ("pipeline", "number", "stage"),
+        causes,
     ),
 )

@@ -1,51 +1,59 @@
-// The books: what was taken, and what became of it.
+// The books: what was taken, and what became of it. The words and the numbers come with the view.
 
 import { element, setHidden, setText } from "./dom.js";
 import { count } from "./format.js";
 import { createLines } from "./lines.js";
 
-const ENTRIES = ["taken", "delivered", "replayed", "lost", "duplicated", "restarts"];
-// Of these anything but none is bad news.
-const FAULTS = new Set(["lost", "duplicated"]);
-const VERDICTS = new Map([[0, "good"], [null, "unknown"]]);
-const NOT_KNOWN = "not known";
-
-export function createLedger(root, list, places) {
-  const cells = new Map(ENTRIES.map((name) => [name, element("dd")]));
-  for (const [name, cell] of cells) {
-    const entry = element("div", "entry");
-    entry.dataset.entry = name;
-    entry.append(element("dt", "", name), cell);
-    root.append(entry);
-  }
-  const untold = element("dd", "untold");
-  cells.get("duplicated").after(untold);
+export function createLedger(root, sum, list, places) {
+  const cells = new Map();
   const lines = createLines(list, "No restart so far.");
 
   function show(ledger) {
-    for (const [name, cell] of cells) {
-      setText(cell, ledger[name] === null ? NOT_KNOWN : count(ledger[name]));
-      if (FAULTS.has(name)) cell.dataset.verdict = VERDICTS.get(ledger[name]) ?? "bad";
+    for (const entry of ledger.entries) {
+      if (!cells.has(entry.field)) cells.set(entry.field, createEntry(root, entry));
+      cells.get(entry.field).show(entry);
     }
-    const partly = ledger.duplicated !== null && ledger.cannot_tell.length > 0;
-    setText(untold, partly ? `${NOT_KNOWN} at ${ledger.cannot_tell.join(", ")}` : "");
+    setText(sum, ledger.equation);
     lines.show(ledger.lines);
-    showPassages(places, ledger.passages);
+    showPlaces(places, [...ledger.causes.map(causeInWords), ...ledger.passages.map(passageInWords)]);
   }
 
   return { show };
 }
 
-function showPassages(places, passages) {
+function createEntry(root, { name, field, meaning }) {
+  const entry = element("div", "entry");
+  const number = element("dd");
+  const note = element("dd", "note");
+  entry.dataset.entry = field;
+  entry.title = meaning;
+  entry.append(element("dt", "", name), number, note);
+  root.append(entry);
+
+  function show({ text, note: where, verdict }) {
+    setText(number, text);
+    number.dataset.verdict = verdict;
+    setText(note, where);
+  }
+
+  return { show };
+}
+
+function showPlaces(places, texts) {
   const list = places.querySelector("ul");
-  setHidden(places, !passages.length);
-  while (list.children.length > passages.length) list.lastChild.remove();
-  passages.forEach((passage, index) => {
-    setText(list.children[index] ?? list.appendChild(element("li")), inWords(passage));
+  setHidden(places, !texts.length);
+  while (list.children.length > texts.length) list.lastChild.remove();
+  texts.forEach((text, index) => {
+    setText(list.children[index] ?? list.appendChild(element("li")), text);
   });
 }
 
-function inWords({ giver, taker, entered, left, held, aside }) {
+function causeInWords({ field, count: number, place, words }) {
+  const figure = number === null ? "not known" : count(number);
+  return `${field.replaceAll("_", " ")} ${figure} at ${place}: ${words}`;
+}
+
+function passageInWords({ giver, taker, entered, left, held, aside }) {
   const missing = Math.max(entered - left - held - aside, 0);
   const way = giver === taker ? `within ${giver}` : `${giver} to ${taker}`;
   const parts = [

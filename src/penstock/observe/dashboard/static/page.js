@@ -14,7 +14,12 @@ const ENDED = new Set(["completed", "stopped", "failed"]);
 const graph = createGraph(byId("graph"), (name) => select(name === selected ? null : name));
 const details = createDetails(byId("details"), closeDetails);
 const charts = createCharts(byId("charts"));
-const ledger = createLedger(byId("ledger"), byId("ledger-lines"), byId("passages"));
+const ledger = createLedger(
+  byId("ledger"),
+  byId("equation"),
+  byId("ledger-lines"),
+  byId("passages"),
+);
 const errors = createLines(byId("errors"), "None.");
 const letters = createLines(byId("letters"), "None.");
 

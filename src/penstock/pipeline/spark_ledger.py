@@ -1,0 +1,115 @@
+"""The ledger of a way through Spark, from what was counted at each place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from penstock.delivery import Level
+from penstock.observe.conservation import Passage, difference
+from penstock.observe.reading import Cause, Ledger
+from penstock.pipeline.books import Books, SinkBooks, SparkBooks
+from penstock.pipeline.gauges import SinkGauge
+from penstock.pipeline.spark_count import SPARK, JournalCount
+from penstock.pipeline.way import GIVEN_TWICE, at_all, is_unsure, sum_of
+from penstock.spark.gauges import RunReading
+
+__all__ = ["SparkLedger"]
+
+UNREPLAYED: Final = "does not give again what it sent while the pipeline did not run"
+POSSIBLY_TWICE: Final = "was given the rows of a batch that came again"
+
+
+@dataclass(frozen=True)
+class SparkLedger:
+    """All counts of one moment.
+
+    ``sinks``      with what each was given in all runs
+    ``spark``      what Spark has counted in all runs
+    ``filtered``   rows that functions left out in this run; ``None`` if nobody can tell
+    ``in_flight``  rows in the journals with which Spark is not done
+    ``causes``     of what is lost
+    ``may_be_late``  whether Spark may drop rows as late
+    ``spark_sinks``  the levels of the sinks that Spark serves
+    """
+
+    run: RunReading
+    journals: Sequence[JournalCount]
+    sinks: Sequence[tuple[SinkGauge, SinkBooks]]
+    spark: SparkBooks
+    books: Books
+    filtered: int | None
+    in_flight: int
+    causes: tuple[Cause, ...]
+    may_be_late: bool
+    spark_sinks: Mapping[str, Level]
+
+    def made(self, passages: tuple[Passage, ...], *, closed: int | None, settled: bool) -> Ledger:
+        """The ledger; ``closed`` are the rows that all sinks have of batches that are over."""
+        taken = sum(each.taken for each in self.run.inputs)
+        dead_letters = sum(each.all_misfits for each in self.run.inputs)
+        filtered = None if self.filtered is None else self.spark.filtered
+        late = sum(each.rows for each in self.spark.late.values())
+        causes = (*self.causes, *self.all_causes())
+        at_least = set(self.at_least(settled=settled))
+        terms = (closed, filtered, late, dead_letters, self.in_flight)
+        is_whole = all(each.counts_rows for each in self.journals) and not at_least
+        return Ledger(
+            taken=taken,
+            delivered=at_all([(sink, books.delivered) for sink, books in self.sinks]),
+            filtered=filtered,
+            late=late,
+            dead_letters=dead_letters,
+            in_flight=self.in_flight,
+            replayed=self.books.replayed,
+            recognised=sum(books.recognised for _, books in self.sinks),
+            lost=sum_of([each for each in causes if each.field == "lost"]),
+            duplicated=sum_of([each for each in causes if each.field == "duplicated"]),
+            possibly_duplicated=sum_of(
+                [each for each in causes if each.field == "possibly_duplicated"]
+            ),
+            restarts=self.books.restarts,
+            difference=difference(taken, terms, settled=settled and is_whole),
+            at_least=tuple(sorted(at_least)),
+            causes=causes,
+            passages=passages,
+            lines=self.books.lines,
+        )
+
+    def at_least(self, *, settled: bool) -> Iterator[str]:
+        """The numbers that may be more."""
+        yield from self.books.at_least
+        if not all(each.exact for each in self.spark.late.values()):
+            yield "late"
+        unseen = settled and self.run.counts.batch < self.run.done_batch
+        if unseen or self.run.counts.missed:
+            yield from ("filtered", "late") if self.may_be_late else ("filtered",)
+        if self.books.unreplayed:
+            yield from ("lost", "duplicated")
+        if is_unsure(self.causes):
+            yield "lost"
+        if is_unsure(self.of_spark_sinks()):
+            yield "possibly_duplicated"
+
+    def of_spark_sinks(self) -> Iterator[Cause]:
+        """Of sinks that Spark serves nobody sees the rows that they are given again."""
+        for name, level in self.spark_sinks.items():
+            if self.books.replayed and level != "exactly once":
+                yield Cause("possibly_duplicated", None, name, POSSIBLY_TWICE)
+
+    def all_causes(self) -> Iterator[Cause]:
+        """Those of the other numbers."""
+        yield from self.of_spark_sinks()
+        for source in self.books.unreplayed:
+            for field in ("lost", "duplicated"):
+                yield Cause(field, None, source, UNREPLAYED)
+        for late in self.spark.late.values():
+            if late.rows:
+                yield Cause("late", late.rows, SPARK, f"came too late for {late.operator}")
+        for sink, books in self.sinks:
+            if books.duplicated:
+                yield Cause("duplicated", books.duplicated, sink.name, GIVEN_TWICE)
+            if books.possibly_duplicated:
+                count = books.possibly_duplicated
+                yield Cause("possibly_duplicated", count, sink.name, POSSIBLY_TWICE)

@@ -1,0 +1,157 @@
+"""What Spark reports of its batches is added up: no batch twice, and none missed unseen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from penstock.spark.batch_counts import (
+    OBSERVED,
+    ROWS,
+    BatchCount,
+    BatchCounts,
+    LateRows,
+    SparkCounts,
+    counted,
+)
+
+
+def report(number: int, start: int, end: int, *late: tuple[str, int], executed: bool = True) -> Any:
+    """As Spark reports a batch."""
+    return {
+        "batchId": number,
+        "durationMs": {"addBatch": 5} if executed else {"latestOffset": 1},
+        "numInputRows": end - start,
+        "observedMetrics": {OBSERVED: {ROWS: end - start}} if executed else {},
+        "sources": [{"startOffset": place(start), "endOffset": place(end)}],
+        "stateOperators": [
+            {"operatorName": name, "numRowsDroppedByWatermark": rows} for name, rows in late
+        ],
+    }
+
+
+def place(position: int) -> str:
+    """Before the first batch Spark writes that there is none."""
+    return json.dumps({"journal": "a", "position": position} if position else None)
+
+
+class Query:
+    """A query whose reports the test writes."""
+
+    def __init__(self) -> None:
+        self.reports: list[Any] = []
+        self.late: Mapping[int, int] = {}
+        self.asked = 0
+
+    def counted_after(self, batch: int) -> Sequence[BatchCount]:
+        return counted(self.reports, batch)
+
+    def late_rows(self) -> Mapping[int, int]:
+        self.asked += 1
+        return self.late
+
+
+def test_batches_are_added_up_once_however_often_spark_reports_them() -> None:
+    query, counts = Query(), BatchCounts()
+    counts.arrived(query, 0, 10)
+    query.reports = [report(0, 0, 10)]
+    for _ in range(3):
+        counts.update(query)
+    counts.arrived(query, 1, 4)
+    counts.arrived(query, 1, 5)  # Spark gave it once more
+    query.reports += [report(1, 10, 15), report(2, 15, 15, executed=False)]
+    counts.update(query)
+    assert counts.totals == SparkCounts(1, planned=15, read=15, left=15, arrived=15)
+
+
+def test_a_report_that_spark_waits_is_none_of_a_batch() -> None:
+    query, counts = Query(), BatchCounts()
+    query.reports = [report(0, 0, 10, executed=False)]
+    counts.update(query)
+    assert counts.totals.batch == -1
+    query.reports += [report(0, 0, 10)]
+    counts.update(query)
+    assert (counts.totals.batch, counts.totals.planned) == (0, 10)
+
+
+def test_rows_that_did_not_arrive_are_seen() -> None:
+    query, counts = Query(), BatchCounts()
+    counts.arrived(query, 0, 7)
+    query.reports = [report(0, 0, 10)]
+    counts.update(query)
+    assert (counts.totals.left, counts.totals.arrived) == (10, 7)
+
+
+def test_batches_that_nobody_saw_are_counted_as_missed() -> None:
+    query, counts = Query(), BatchCounts()
+    counts.go_on_after(4)
+    query.reports = [report(8, 10, 20)]
+    counts.update(query)
+    assert (counts.totals.batch, counts.totals.missed) == (8, 3)
+
+
+def test_late_rows_are_counted_for_each_operator() -> None:
+    query, counts = Query(), BatchCounts()
+    operators = [("dedupe", 2), ("symmetricHashJoin", 1), ("symmetricHashJoin", 0)]
+    query.reports = [report(0, 0, 10, *operators), report(1, 10, 20, *operators)]
+    counts.update(query)
+    assert counts.totals.late == {
+        "dropDuplicates": LateRows("dropDuplicates", 4),
+        "join 1": LateRows("join 1", 2),
+        "join 2": LateRows("join 2", 0),
+    }
+
+
+def test_an_aggregation_counts_groups_unless_its_rows_were_counted() -> None:
+    query, counts = Query(), BatchCounts()
+    query.reports = [report(0, 0, 10, ("stateStoreSave", 0))]
+    counts.update(query)
+    assert counts.totals.late["aggregation"] == LateRows("aggregation", 0)
+    query.late = {0: 300}
+    counts.arrived(query, 1, 1)
+    query.reports += [report(1, 10, 400, ("stateStoreSave", 3))]
+    counts.update(query)
+    assert counts.totals.late["aggregation"] == LateRows("aggregation", 300)
+    query.late = {}
+    counts.arrived(query, 2, 1)
+    query.reports += [report(2, 400, 500, ("stateStoreSave", 2))]
+    counts.update(query)
+    assert counts.totals.late["aggregation"] == LateRows("aggregation", 302, exact=False)
+
+
+def test_nobody_looks_for_late_rows_where_there_is_no_state() -> None:
+    query, counts = Query(), BatchCounts()
+    counts.go_on_after(2)
+    counts.arrived(query, 3, 1)
+    assert query.asked == 1  # it is not known yet
+    query.reports = [report(3, 10, 11)]
+    counts.arrived(query, 4, 1)
+    assert query.asked == 1
+
+
+def test_a_query_that_is_gone_leaves_the_counts_as_they_are() -> None:
+    class Gone(Query):
+        def counted_after(self, batch: int) -> Sequence[BatchCount]:
+            raise ConnectionError("the JVM is gone")
+
+    counts = BatchCounts()
+    counts.update(Gone())
+    assert counts.totals == SparkCounts()
+
+
+def test_what_nobody_reads_is_not_counted() -> None:
+    query, counts = Query(), BatchCounts(enabled=False)
+    query.reports = [report(0, 0, 10)]
+    counts.arrived(query, 0, 10)
+    assert (counts.totals, query.asked) == (SparkCounts(), 0)
+
+
+def test_whoever_listens_is_told_when_something_was_counted() -> None:
+    query, counts, told = Query(), BatchCounts(), list[int]()
+    counts.listener = lambda: told.append(counts.totals.batch)
+    counts.update(query)
+    query.reports = [report(0, 0, 10), report(1, 10, 20)]
+    counts.update(query)
+    counts.update(query)
+    assert told == [1]
