@@ -104,6 +104,26 @@ def test_what_was_recorded_without_positions_does_not_go_on_by_position() -> Non
         pipeline.inputs[0].resumed(12, None)
 
 
+@pytest.mark.usefixtures("spark")
+def test_a_source_that_is_another_one_now_is_refused_before_any_other_is_read(
+    tmp_path: Path,
+) -> None:
+    """The first run has two sources in its second journal, the next one has three."""
+    read: list[int] = []
+
+    def flow(*more: Flow[Any]) -> Flow[Any]:
+        first = rows(5).do_on_next(lambda row: read.append(row[0]))
+        place = tmp_path / "checkpoint"
+        merged = Flow.merge(rows(5), Flow.never(), *more).on_spark(SCHEMA)
+        return first.on_spark(SCHEMA, name="changed", checkpoint=place).union(merged).rows()
+
+    assert len(flow().take(10).to_list().run_sync() or []) == 10
+    read.clear()
+    with pytest.raises(CannotResume, match="the checkpoint has the place .* none of merge at"):
+        flow(rows(3)).run_sync()
+    assert read == []
+
+
 def united(place: Path) -> Flow[Any]:
     """Two journals, of which one has two sources."""
     tens = Flow.merge(rows(0, 100, 2), rows(1, 100, 2)).on_spark(

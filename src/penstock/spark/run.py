@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from contextvars import copy_context
 from time import monotonic, time
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
+from penstock.api import Publisher
 from penstock.demand import COMPLETED
 from penstock.flow.elements import Elements, Host
 from penstock.flow.event_loop import remember_running_loop
@@ -188,12 +189,15 @@ class Run:
         self._done = self._done_before = checkpoint.progress(self._journals)
         self.counts.go_on_after(self._done.batch)
         self._replayed = checkpoint.unfinished(self._journals)
+        inputs = [each if pipeline.checkpoint else each.live for each in pipeline.inputs]
+        # All at once: one that cannot go on must not find that others have begun.
+        sources = list(map(behind_journal, inputs, self._journals))
         if pipeline.watch is not None:
             pipeline.watch(self)
         leaving.callback(self._delivering.close)
         self._delivering.open(None if pipeline.checkpoint is None else checkpoint.begin_run())
-        for each, journal in zip(pipeline.inputs, self._journals, strict=True):
-            self._record(each if pipeline.checkpoint else each.live, journal, leaving)
+        for each, journal, source in zip(inputs, self._journals, sources, strict=True):
+            self._record(each, journal, source, leaving)
         if self._stopped:
             return  # before Spark is started for nobody
         session = spark_session(pipeline.settings)
@@ -233,7 +237,9 @@ class Run:
         leaving.callback(journal.close)
         return journal
 
-    def _record(self, each: Input, journal: Journal, leaving: ExitStack) -> None:
+    def _record(
+        self, each: Input, journal: Journal, source: Publisher[Any], leaving: ExitStack
+    ) -> None:
         """Let the elements of an input into its journal, behind those that are in it already."""
         ages = Ages()
         if journal.end > journal.start:
@@ -250,8 +256,7 @@ class Run:
             replays=each.replays,
         )
         self._recorders.append(recorder)
-        last = journal.last_source_position or {"elements": 0, "position": None}
-        source = apart(each.resumed(last["elements"], last["position"]), leaving)
+        source = apart(source, leaving)
         leaving.callback(recorder.stop)
         if not journal.sealed:
             source.subscribe(recorder)
@@ -361,3 +366,11 @@ class Run:
         self._woken.clear()  # what was to be looked at belonged to the query that is over
         if not self._stopped:
             self._woken.wait(seconds)
+
+
+def behind_journal(each: Input, journal: Journal) -> Publisher[Any]:
+    """The elements of an input that its journal does not have yet; if it is sealed, nobody asks."""
+    last = journal.last_source_position
+    if last is None or journal.sealed:
+        return each.resumed(0, None)
+    return each.resumed(last["elements"], last["position"])
