@@ -30,7 +30,7 @@ def test_each_row_is_there_once_after_a_kill_at_each_step(tmp_path: Path) -> Non
 
 
 @pytest.mark.full
-@pytest.mark.timeout(1_200)
+@pytest.mark.timeout(3_000)
 def test_each_row_is_there_once_after_kills_at_random_steps(tmp_path: Path) -> None:
     random = Random(7)
     kills = 0
