@@ -17,11 +17,11 @@ from penstock import Flow
 from penstock.connectors import write_csv, write_json_lines, write_parquet, write_sqlite
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 
-PATIENCE: Final = 120
+PATIENCE: Final = 300
 COUNT: Final = 10
 ROWS: Final = [{"n": number} for number in range(COUNT)]
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(900)
 
 
 def ended(folder: Path, probe: Callable[[Any], object], checkpoint: str = "spark") -> PipelineRun:
