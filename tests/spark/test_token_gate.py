@@ -54,6 +54,10 @@ def test_a_crowd_of_strangers_gets_no_threads_and_keeps_no_batch_from_coming(
     assert len(receiver.batches) == 1
 
 
+def test_the_token_is_not_shown(receiver: Receiver) -> None:
+    assert repr(receiver.sending.sink.token) not in repr(receiver.sending.sink)
+
+
 def test_the_first_of_too_many_strangers_has_to_go(gate: Gate) -> None:
     with ExitStack() as crowd:
         strangers = [crowd.enter_context(gate.connect(b"tok")) for _ in range(5)]

@@ -166,7 +166,7 @@ class Return:
 
     host: str
     port: int
-    token: bytes
+    token: bytes = field(repr=False)
     share: Share = field(default_factory=Share)
 
     def __call__(self, frame: DataFrame, number: int) -> None:
