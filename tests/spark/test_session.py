@@ -15,6 +15,7 @@ import pytest
 from penstock.spark.reachable import hosts_of, require_connect_server, require_reachable
 from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
 from tests.held_port import held_port
+from tests.style.project import ROOT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,10 +30,10 @@ except SparkUnavailable as reason:
 """
 
 
-def said_by(program: str, *, settings: str = "", **environment: str) -> str:
+def said_by(program: str, *arguments: str, settings: str = "", **environment: str) -> str:
     """What a program prints that starts Spark in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-c", program.replace("{settings}", settings)],
+        [sys.executable, "-c", program.replace("{settings}", settings), *arguments],
         env={**os.environ, **environment},
         capture_output=True,
         check=True,
@@ -69,6 +70,68 @@ def test_the_processes_of_spark_run_the_python_of_this_one(spark: SparkSession) 
             yield pyarrow.record_batch({"python": [sys.executable]})
 
     assert spark.range(1).mapInArrow(executable, "python string").first() == (sys.executable,)
+
+
+OPEN = r"""
+import os, re, socket, sys, threading, time, urllib.error, urllib.request
+from penstock.spark.session import SparkSettings, spark_session
+from tests.attacks.listening import listeners_of_tree
+
+context = spark_session(SparkSettings({settings})).sparkContext
+found = listeners_of_tree(os.getpid())
+print("open", sorted(str(each) for each in found if not each.is_private))
+page = context.uiWebUrl
+print("page", int(page.rpartition(":")[2]) in {each.port for each in found})
+
+go_on = f"{sys.argv[1]}/go-on"
+def work(number):
+    while not os.path.exists(go_on):
+        time.sleep(0.05)
+    return number
+def job():
+    try:
+        print("job", context.parallelize([7], 1).map(work).collect())
+    except Exception as error:
+        print("job", str(error).splitlines()[0])
+thread = threading.Thread(target=job)
+thread.start()
+while not context.statusTracker().getActiveJobsIds():
+    time.sleep(0.05)
+shown = urllib.request.urlopen(f"{page}/jobs/").read().decode()
+token = re.findall('csrfToken" value="([^"]+)"', shown) + [""]
+try:
+    killing = f"id=0&csrfToken={token[0]}".encode()
+    print("kill", urllib.request.urlopen(f"{page}/jobs/job/kill/", killing).status)
+except urllib.error.HTTPError as error:
+    print("kill", error.code)
+open(go_on, "w").close()
+thread.join()
+
+server = getattr(context._gateway, "_callback_server", None)
+if server is None:
+    from pyspark.java_gateway import ensure_callback_server_started
+    ensure_callback_server_started(context._gateway)
+    server = context._gateway._callback_server
+with socket.create_connection(server.server_socket.getsockname()) as stranger:
+    stranger.sendall(b"c\np0\ntoString\ne\n")
+    try:
+        print("answer", stranger.recv(100))
+    except ConnectionError:
+        print("answer none")
+print("authenticates", context.getConf().get("spark.authenticate"))
+"""
+
+
+@pytest.mark.parametrize(
+    "master", ["", pytest.param("master='local[1]', ", marks=pytest.mark.full)]
+)
+def test_all_that_spark_opens_is_for_this_machine_and_its_calls_for_the_jvm(
+    master: str, tmp_path: Path
+) -> None:
+    said = said_by(OPEN, str(tmp_path), settings=f"{master}ui=True", PYTHONPATH=str(ROOT))
+    assert said.splitlines() == [
+        "open []", "page True", "kill 403", "job [7]", "answer none", "authenticates true",
+    ]  # fmt: skip
 
 
 def test_there_is_one_session_in_a_process(spark: SparkSession) -> None:

@@ -28,6 +28,7 @@ class RunOptions:
     port: int = 0
     accept_state_change: bool = False
     drain_timeout: float = 30.0
+    spark_page: bool = False
 
     def __post_init__(self) -> None:
         if not self.drain_timeout > 0:
@@ -48,7 +49,7 @@ class RunOptions:
             checkpoint=self.checkpoint,
             master=self.master,
             remote=self.remote,
-            spark_page=self.dashboard,
+            spark_page=self.spark_page,
             accept_state_change=self.accept_state_change,
         )
 

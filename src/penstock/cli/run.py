@@ -49,6 +49,12 @@ TOKEN: Final = "PENSTOCK_DASHBOARD_TOKEN"
     metavar="SECONDS",
     help="How long Ctrl-C waits for what was taken; 30 by default.",
 )
+@click.option(
+    "--spark-page",
+    is_flag=True,
+    default=None,
+    help="Serve Spark's own page, too: on this machine, to all its users, for it knows no token.",
+)
 def command(
     reference: str,
     config: Path | None,

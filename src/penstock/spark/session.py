@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.demand import shorten
 from penstock.java import JavaUnavailable, find_runtime, java_home
 from penstock.runtime import shown_address
+from penstock.spark.calls import require_token_of_calls
 from penstock.spark.failures import explained
 from penstock.spark.reachable import limit_retries, require_connect_server, require_reachable
 from penstock.spark.stop_signals import unheard_by_jvm
@@ -54,7 +55,8 @@ class SparkSettings:
     ``remote``     a server of Spark Connect, such as ``sc://host:15002``
     ``session``    a session that the user made; it is neither changed nor stopped
     ``name``       what Spark calls the program
-    ``ui``         whether Spark serves its own page
+    ``ui``         whether Spark serves its own page, which asks for no token: on this machine each
+                   of its users can read it; on a cluster it is refused
     ``log_level``  what the JVM writes to standard error, such as ``WARN``; failures of a query are
                    signalled in any case
     ``options``    further options of Spark, which win over ours
@@ -82,6 +84,12 @@ class SparkSettings:
             raise ValueError(
                 f"a remote is sc://host:port, not {shorten(shown_address(self.remote))}"
             )
+        if self.ui and not is_here(self.master):
+            raise ValueError(
+                "Spark's page asks for no token, and with the master "
+                f"{shown_address(self.master or '')} the whole network could read it; if that is "
+                "meant, say so by Spark's own option spark.ui.enabled"
+            )
         if self.log_level.upper() not in LOG_LEVELS:  # it stands among the options of the JVM
             raise ValueError(
                 f"log_level is one of {', '.join(LOG_LEVELS)}, not {shorten(self.log_level)}"
@@ -94,6 +102,11 @@ class SparkSettings:
         """Whether functions for batches run on a server of Spark Connect, and not here."""
         kind = type(self.session).__module__
         return self.remote is not None or kind.startswith("pyspark.sql.connect")
+
+
+def is_here(master: str | None) -> bool:
+    """Whether all of Spark runs on this machine."""
+    return master is None or master.startswith("local")
 
 
 def spark_session(settings: SparkSettings | None = None) -> SparkSession:
@@ -205,11 +218,22 @@ def _started(settings: SparkSettings) -> SparkSession:
         with (
             java_home("Spark") as home,
             _environment("JAVA_HOME", str(home)),
+            _addresses(master),
             unheard_by_jvm(),
         ):
-            return _made(settings, {"spark.master": master, **_options(settings)}, master)
+            session = _made(settings, {"spark.master": master, **_options(settings)}, master)
     except JavaUnavailable as reason:
         raise SparkUnavailable(str(reason)) from None
+    require_token_of_calls(session.sparkContext._gateway)
+    return session
+
+
+def _addresses(master: str) -> AbstractContextManager[None]:
+    """Let all that listens in the JVM do so on this machine, if nobody else has to reach it.
+
+    Spark's page heeds nothing but this variable.
+    """
+    return _environment("SPARK_LOCAL_IP", LOOPBACK) if is_here(master) else nullcontext()
 
 
 def _require_master(master: str, timeout: float) -> None:
@@ -250,9 +274,12 @@ SESSION: Final = {
     # As elements: a datetime without a time zone means the same on every machine.
     "spark.sql.session.timeZone": "UTC",
 }
+LOOPBACK: Final = "127.0.0.1"
 HERE: Final = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.driver.host": LOOPBACK,
+    # Spark makes up a secret, which does not leave its processes.
+    "spark.authenticate": "true",
 }
 WORKERS_HERE: Final = {"spark.python.daemon.module": "penstock.spark.worker_daemon"}
 
@@ -261,6 +288,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
     options = {
         **SESSION,
         "spark.ui.enabled": str(settings.ui).lower(),
+        "spark.ui.killEnabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={LOGGING.as_uri()} "
@@ -269,8 +297,9 @@ def _options(settings: SparkSettings) -> dict[str, str]:
     }
     if LOCAL.fullmatch(settings.master or EMBEDDED):
         options |= WORKERS_HERE
-    if settings.master is None:
+    if is_here(settings.master):
         options |= HERE
+    if settings.master is None:
         # Spark's 200 are for clusters: here each would cost a task for every batch.
         options["spark.sql.shuffle.partitions"] = str(os.cpu_count() or 1)
     return options
