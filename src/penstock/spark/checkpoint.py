@@ -8,6 +8,8 @@
                      when it is done
 
 Spark starts anew without a word when files of its checkpoint are gone. Here that is refused.
+
+A local one is for its owner alone: nobody else can enter the folder, whatever Spark makes in it.
 """
 
 from __future__ import annotations
@@ -23,6 +25,12 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from penstock.delivery import Epoch
 from penstock.spark.journal.local_store import TEMPORARY
+from penstock.spark.journal.own_files import (
+    NotOwn,
+    make_own_folder,
+    open_to_read,
+    require_own_folder,
+)
 from penstock.spark.journal.store import open_store
 from penstock.spark.source import position_of
 
@@ -81,9 +89,14 @@ class Checkpoint:
     def claim(self, name: str, inputs: Sequence[str]) -> None:
         """Make the folder the one of the pipeline ``name``, or find that it is."""
         try:
-            self._files.create_dir(self._root, recursive=True)
+            if is_local(self.place):
+                make_own_folder(Path(self._root), marks=(ABOUT,))
+            else:
+                self._files.create_dir(self._root, recursive=True)
             if not self.holds(name, inputs):
                 self.remember(ABOUT, json.dumps(about(name, inputs)))
+        except NotOwn as error:
+            raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
         except OSError as error:
             raise CheckpointError(
                 f"the checkpoint {self.place} cannot be written: {error}"
@@ -91,6 +104,7 @@ class Checkpoint:
 
     def holds(self, name: str, inputs: Sequence[str]) -> bool:
         """Whether the pipeline ``name`` was here before; refuses the folder of another one."""
+        self._require_own()
         found = self._read(ABOUT)
         if found is None:
             self._require_free()
@@ -177,6 +191,14 @@ class Checkpoint:
                 self._require_rows(journal, position, batch)
         for journal in journals:
             self._require_committed(journal, done, journals)
+
+    def _require_own(self) -> None:
+        """Refuse a local folder that is not one's own, if it is there."""
+        try:
+            if is_local(self.place) and Path(self._root).exists():
+                require_own_folder(Path(self._root))
+        except NotOwn as error:
+            raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
 
     def _require_free(self) -> None:
         """Refuse a folder in which there is something; a crash may have left a file of ours."""
@@ -277,9 +299,18 @@ class Checkpoint:
     def _read(self, file: str) -> str | None:
         if not self._has(file):
             return None
+        if is_local(self.place):
+            return self._read_own(Path(self._root, file))
         with self._files.open_input_stream(f"{self._root}/{file}") as stream:
             content: bytes = stream.read()
         return content.decode("utf-8", errors="replace")
+
+    def _read_own(self, path: Path) -> str:
+        try:
+            with open(open_to_read(path), "rb") as stream:
+                return stream.read().decode("utf-8", errors="replace")
+        except NotOwn as error:
+            raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
 
     def _has(self, file: str) -> bool:
         return bool(self._files.get_file_info(f"{self._root}/{file}").type is FileType.File)

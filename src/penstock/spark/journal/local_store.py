@@ -1,8 +1,12 @@
-"""A journal in a local folder: files that grow, a sync before anything counts, a lock."""
+"""A journal in a local folder: files that grow, a sync before anything counts, a lock.
+
+All of it is for its owner alone; see ``own_files.py``.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from penstock.spark.journal.errors import JournalInUse
+from penstock.spark.journal.own_files import make_own_folder, open_own, open_to_read
 from penstock.spark.journal.store import SegmentFile, StoredFile
 
 __all__ = ["LocalStore"]
@@ -40,25 +45,29 @@ class LocalStore:
         with os.scandir(self._folder) as entries:
             for entry in entries:
                 try:
-                    found.append(StoredFile(entry.name, entry.stat().st_size))
+                    size = entry.stat(follow_symlinks=False).st_size
+                    found.append(StoredFile(entry.name, size))
                 except FileNotFoundError:  # deleted meanwhile by the writer
                     continue
         return found
 
     def read(self, name: str) -> pa.Buffer:
-        path = self._folder / name
-        if not path.stat().st_size:
-            return pa.py_buffer(b"")
-        with pa.memory_map(str(path)) as file:
-            return file.read_buffer()
+        descriptor = open_to_read(self._folder / name)
+        try:
+            if not os.fstat(descriptor).st_size:
+                return pa.py_buffer(b"")
+            return pa.py_buffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
+        finally:
+            os.close(descriptor)  # what is mapped stays
 
     def head(self, name: str, size: int) -> bytes:
-        with (self._folder / name).open("rb", buffering=0) as file:
+        with open(open_to_read(self._folder / name), "rb", buffering=0) as file:
             return file.read(size) or b""
 
     def write(self, name: str, content: bytes) -> None:
         temporary = self._folder / (name + TEMPORARY)
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # what a crash has left, or somebody else has put there
+        with open(open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -68,7 +77,7 @@ class LocalStore:
     def overwrite(self, name: str, content: bytes, *, durable: bool) -> None:
         # In place: this works on a full disk, and takes a microsecond.
         if name not in self._overwritten:
-            self._overwritten[name] = os.open(self._folder / name, os.O_WRONLY)
+            self._overwritten[name] = open_own(self._folder / name, os.O_WRONLY)
         os.pwrite(self._overwritten[name], content, 0)
         if durable:
             os.fsync(self._overwritten[name])
@@ -77,7 +86,7 @@ class LocalStore:
         (self._folder / name).unlink(missing_ok=True)
 
     def truncate(self, name: str, size: int) -> None:
-        with (self._folder / name).open("r+b") as file:
+        with open(open_own(self._folder / name, os.O_RDWR), "r+b") as file:
             if file.seek(0, os.SEEK_END) > size:
                 file.truncate(size)
             os.fsync(file.fileno())
@@ -95,8 +104,9 @@ class LocalStore:
         return LocalSegment(self._folder / name, size)
 
     def claim(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self._folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        make_own_folder(self._folder, marks=(LOCK,))
+        # Nobody but the owner can open it, and so nobody else can hold it.
+        lock = open_own(self._folder / LOCK, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -138,7 +148,7 @@ class LocalSegment:
     """A file to which records are appended."""
 
     def __init__(self, path: Path, size: int) -> None:
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._descriptor = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._size = size
         """Without the last record, which may be taken back."""
         self._last = 0
