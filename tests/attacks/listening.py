@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -49,7 +48,7 @@ def sockets_of(process: int) -> Iterator[str]:
         return
     for each in opened:
         try:
-            target = os.readlink(each)
+            target = str(each.readlink())
         except OSError:  # it is closed by now
             continue
         if target.startswith("socket:["):

@@ -16,7 +16,7 @@ from penstock.observe.dashboard import Dashboard
 from penstock.observe.words import WORDS, equation, is_worth_a_word
 from tests.browser.chromium import PATIENCE, expect, running_browser
 from tests.held_port import held_port
-from tests.observe.driven import STAGES, DrivenPipeline
+from tests.observe.driven import STAGES, TOKEN, DrivenPipeline
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -69,7 +69,7 @@ def observer(pipeline: DrivenPipeline) -> Observer:
 @pytest.fixture
 def dashboard(observer: Observer) -> Iterator[Dashboard]:
     """Its port is held, for another one after it."""
-    with held_port() as port, Dashboard(observer, port=port) as dashboard:
+    with held_port() as port, Dashboard(observer, port=port, token=TOKEN) as dashboard:
         yield dashboard
 
 
@@ -100,6 +100,16 @@ def test_the_page_moves_within_three_seconds_of_the_start(
     pipeline.time.advance(3)
     expect(page.locator("[data-stage=phone] .rate")).to_have_text("60 /s")
     expect(page.locator("#batch")).to_have_text("13 (400 ms)")
+
+
+def test_no_token_stays_in_the_browser(page: Page) -> None:
+    assert "token" not in page.url
+    assert page.evaluate("document.cookie") == ""
+    assert TOKEN not in str(page.context.cookies())
+    page.reload()
+    expect(page.locator(".stage")).to_have_count(len(STAGES))
+    page.go_back()
+    assert page.url == "about:blank"
 
 
 def test_the_page_shows_what_the_view_says(
@@ -386,7 +396,7 @@ def again(dashboard: Dashboard, pipeline: str, token: str = "") -> Dashboard:
     return Dashboard(
         DrivenPipeline().observer(pipeline),
         port=address.port or 0,
-        token=token or address.params["token"],
+        token=token or TOKEN,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import threading
 from collections.abc import Callable
@@ -235,7 +236,38 @@ def stalling(settings: Settings) -> Callable[[Any], None]:
             say("stalled")
             threading.Event().wait()
 
+
+@dataclass(frozen=True)
+class FileSettings:
+    """Where files are written, and how many descriptors there are for all."""
+
+    folder: Path
+    descriptors: int = 1024
+
+
+def few_descriptors(settings: FileSettings) -> Flow[int]:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (settings.descriptors, most))
+    return Flow.range(200)
+
+
+def a_file_each(settings: FileSettings) -> Callable[[int], None]:
+    pause = threading.Event()
+
+    def take(number: int) -> None:
+        while not (settings.folder / "go-on").exists():  # without a descriptor that could be freed
+            pause.wait(0.02)
+        (settings.folder / f"element-{number:03}").write_text(str(number))
+
     return take
 
 
 audited = pipeline("audited", numbers, stalling, through=audited_through)
+
+
+files = Pipeline(
+    "files",
+    sources={"numbers": few_descriptors},
+    sinks={"files": a_file_each},
+    settings=FileSettings,
+)

@@ -25,6 +25,7 @@ from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 from tests.cli import pipelines
 from tests.cli.processes import RunningCommand
 from tests.observe.driven import DrivenPipeline
+from tests.observe.opening import opened
 
 WIDE = 400
 ALWAYS = ("taken", "delivered", "lost", "duplicated")
@@ -55,8 +56,7 @@ class Recorded:
 def events(dashboard: Dashboard) -> Generator[dict[str, Any], None, None]:
     """What a window is told."""
     with httpx.Client(timeout=PATIENCE) as client:
-        client.get(dashboard.address).raise_for_status()
-        address = str(httpx.URL(dashboard.address).join("/events"))
+        address = str(opened(client, dashboard.address).join("events"))
         with connect_sse(client, "GET", address) as source:
             for event in source.iter_sse():
                 if event.event == "message":

@@ -8,6 +8,7 @@ import pytest
 from penstock.observe import Observer
 from penstock.observe.dashboard import Dashboard
 from tests.observe.driven import TOKEN, DrivenPipeline
+from tests.observe.opening import opened
 
 PATIENCE = 60
 
@@ -38,7 +39,19 @@ def stranger(dashboard: Dashboard) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def browser(stranger: httpx.Client) -> httpx.Client:
-    """Somebody who has opened the address."""
-    stranger.get("/", params={"token": TOKEN}).raise_for_status()
-    return stranger
+def browser(dashboard: Dashboard) -> Iterator[httpx.Client]:
+    """Somebody who has opened the address, and is led on from there."""
+    with httpx.Client(timeout=PATIENCE) as client:
+        client.base_url = opened(client, dashboard.address)
+        yield client
+
+
+@pytest.fixture
+def program(dashboard: Dashboard) -> Iterator[httpx.Client]:
+    """Somebody who knows the token, such as Prometheus."""
+    with httpx.Client(
+        base_url=str(httpx.URL(dashboard.address, query=None)),
+        headers={"Authorization": f"Bearer {TOKEN}"},
+        timeout=PATIENCE,
+    ) as client:
+        yield client

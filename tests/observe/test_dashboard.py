@@ -21,6 +21,7 @@ from penstock.observe.dashboard.news import News
 from penstock.observe.dashboard.routes import event_stream
 from tests.held_port import held_port
 from tests.observe.driven import STAGES, TOKEN, DrivenPipeline
+from tests.observe.opening import opened
 
 PATIENCE = 60
 
@@ -147,8 +148,7 @@ def test_a_closed_dashboard_lets_its_windows_go_and_leaves_no_thread(observer: O
     with held_port() as port:
         dashboard = Dashboard(observer, port=port)
         with httpx.Client(timeout=PATIENCE) as client:
-            client.get(dashboard.address)
-            address = str(httpx.URL(dashboard.address).join("/events"))
+            address = str(opened(client, dashboard.address).join("events"))
             with connect_sse(client, "GET", address) as source:
                 views = views_of(source)
                 next(views)

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from penstock.cli.failures import BadInput
 from penstock.pipeline import Place, SettingsError
 
 __all__ = ["RunOptions", "place_options"]
@@ -28,6 +29,8 @@ class RunOptions:
     port: int = 0
     accept_state_change: bool = False
     drain_timeout: float = 30.0
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
     spark_page: bool = False
 
     def __post_init__(self) -> None:
@@ -37,6 +40,18 @@ class RunOptions:
             )
         if not 0 <= self.port <= MOST_PORTS:
             raise ValueError(f"port is from 0 to {MOST_PORTS}, not {self.port}")
+
+    def require_complete(self) -> None:
+        """Refuse options of which one needs another that is not there."""
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            given, missing = (
+                ("--tls-key", "--tls-certificate")
+                if self.tls_certificate is None
+                else ("--tls-certificate", "--tls-key")
+            )
+            raise BadInput(f"{given} needs {missing} as well: TLS takes a certificate and its key")
+        if self.tls_key is not None and not self.dashboard:
+            raise BadInput("--tls-certificate and --tls-key are for the page: add --dashboard")
 
     def with_given(self, given: Mapping[str, Any]) -> RunOptions:
         """The command line wins over the file."""

@@ -50,6 +50,10 @@ TOKEN: Final = "PENSTOCK_DASHBOARD_TOKEN"
     help="How long Ctrl-C waits for what was taken; 30 by default.",
 )
 @click.option(
+    "--tls-certificate", type=click.Path(path_type=Path), help="Serve the page by TLS: a PEM file."
+)
+@click.option("--tls-key", type=click.Path(path_type=Path), help="The key of that certificate.")
+@click.option(
     "--spark-page",
     is_flag=True,
     default=None,
@@ -75,6 +79,7 @@ def command(
             pipeline = load_pipeline(reference)
             options, settings = load_settings(pipeline, config, assignments, RunOptions())
             options = options.with_given(given)
+            options.require_complete()
             run = PipelineRun(pipeline, settings, options.place)
             run.require_own_place()
             interrupts.only_count()
@@ -90,7 +95,7 @@ def watched(run: PipelineRun, options: RunOptions, debug: bool, interrupts: Inte
     progress = Progress(sys.stderr)
     with ExitStack() as around:
         if options.dashboard:
-            around.enter_context(served(observer, options.port, progress))
+            around.enter_context(served(observer, options, progress))
         observer.listen(progress.show)
         run.start()
         observer.start()
@@ -105,12 +110,19 @@ def watched(run: PipelineRun, options: RunOptions, debug: bool, interrupts: Inte
 
 
 @contextmanager
-def served(observer: Observer, port: int, progress: Progress) -> Iterator[None]:
+def served(observer: Observer, options: RunOptions, progress: Progress) -> Iterator[None]:
     """The live page, for as long as the pipeline runs."""
     from penstock.observe.dashboard import Dashboard
 
-    # Whoever starts the pipeline again wants its page at the same address.
-    with Dashboard(observer, port=port, token=os.environ.get(TOKEN)) as dashboard:
+    with Dashboard(
+        observer,
+        port=options.port,
+        # Whoever starts the pipeline again wants its page to go on.
+        token=os.environ.get(TOKEN),
+        certificate=options.tls_certificate,
+        key=options.tls_key,
+        announce=lambda address: progress.say(f"the page was opened; once more: {address}"),
+    ) as dashboard:
         progress.say(f"the page: {dashboard.address}")
         yield
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from random import sample
 from time import monotonic
 from typing import Any, Final
+from urllib.request import Request, urlopen
 
 from penstock.demo.board import hours_on, rows_on, totals_on
 from penstock.demo.week import DAYS, Totals, known_hours, known_totals
@@ -143,7 +144,7 @@ class Show:
         try:
             self._start()
             if self._options.browser and has_screen() and self._serves():
-                webbrowser.open(f"http://127.0.0.1:{self._port}/?token={self._token}")
+                webbrowser.open(self._address())
             if self._options.crash and self._runs_until(self._is_time_to_crash):
                 self._kill()
                 print(KILLED.format(rows=self._options.crash_after), flush=True)
@@ -171,6 +172,15 @@ class Show:
         yield from ("--set", f"airport={self._airport.address}", "--set", f"board={self.board}")
         if self._options.slow:
             yield from ("--set", f"phone_rate={SLOW_PHONE}", "--set", f"held={FEW}")
+
+    def _address(self) -> str:
+        """One that opens the page once: others can read what a browser is called with."""
+        request = Request(
+            f"http://127.0.0.1:{self._port}/address",
+            headers={"Authorization": f"Bearer {self._token}"},
+        )
+        with urlopen(request) as response:
+            return str(response.read().decode().strip())
 
     def _is_time_to_crash(self) -> bool:
         return rows_on(self.board) >= self._options.crash_after

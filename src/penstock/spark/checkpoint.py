@@ -15,6 +15,7 @@ A local one is for its owner alone: nobody else can enter the folder, whatever S
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -307,7 +308,7 @@ class Checkpoint:
 
     def _read_own(self, path: Path) -> str:
         try:
-            with open(open_to_read(path), "rb") as stream:
+            with os.fdopen(open_to_read(path), "rb") as stream:
                 return stream.read().decode("utf-8", errors="replace")
         except NotOwn as error:
             raise CheckpointError(f"the checkpoint cannot be used: {error}") from error

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import re
-import secrets
 import socket
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from penstock.observe.dashboard.certificate import tls
+from penstock.observe.dashboard.keys import Keys
 from penstock.observe.dashboard.unavailable import DashboardUnavailable
 from penstock.observe.observer import Observer
 
@@ -27,11 +30,13 @@ TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{16,}")
 
 
 class Dashboard:
-    """Serves the page of a pipeline, to this machine only and to those who know the token.
+    """Serves the page of a pipeline, to this machine only and to those who have a key.
 
     It listens from the start, on a thread of its own, until it is closed. ``port=0`` takes any
-    that is free. The token is random unless one is given: a page that is open goes on by itself
-    after a restart only if port and token are the same again.
+    that is free. Its address opens the page once; ``announce`` is told the next one then, on the
+    thread of the server. A ``token`` stays valid, and is for programs: as ``Authorization: Bearer``
+    it opens every route. A page that is open goes on by itself after a restart only if port and
+    token are the same again. With a ``certificate`` and its ``key``, both in PEM, it speaks TLS.
 
         with Dashboard(observer) as dashboard:
             print(dashboard.address)
@@ -45,12 +50,17 @@ class Dashboard:
         host: str = "127.0.0.1",
         port: int = 0,
         token: str | None = None,
+        certificate: Path | None = None,
+        key: Path | None = None,
+        announce: Callable[[str], object] | None = None,
     ) -> None:
-        token = secrets.token_urlsafe() if token is None else require_token(token)
+        token = None if token is None else require_token(token)
+        context = tls(certificate, key)
         new_serving = load_serving()
         listener = listen(host, port)
-        self._address = f"http://{authority(listener)}/?token={token}"
-        serving = new_serving(observer, listener, token)
+        place = f"{'https' if context else 'http'}://{authority(listener)}"
+        self._keys = Keys(place, token, announce)
+        serving = new_serving(observer, listener, self._keys, context)
         # A daemon: a program that forgets to close it can end all the same.
         self._thread = threading.Thread(target=serving.run, name="penstock dashboard", daemon=True)
         self._thread.start()
@@ -59,8 +69,8 @@ class Dashboard:
 
     @property
     def address(self) -> str:
-        """What to open in a browser; it holds the token."""
-        return self._address
+        """What to open in a browser, once; then there is another one."""
+        return self._keys.address
 
     def close(self) -> None:
         """Stop serving. Windows that are open say so, and wait."""

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Final
 
 import uvicorn
 
+from penstock.observe.dashboard.connections import BACKLOG, MOST, Connections, Listener
 from penstock.observe.dashboard.gate import Gate
+from penstock.observe.dashboard.keys import Keys
 from penstock.observe.dashboard.news import News
 from penstock.observe.dashboard.routes import application
 from penstock.observe.observer import Observer
 
 __all__ = ["Serving"]
 
+IDLE: Final = 5
+"""The seconds after which a connection without requests is closed."""
+LONGEST_HEADERS: Final = 1 << 14
+
 
 class Serving:
     """Serves on a socket. ``started`` is done once it can be stopped; its result does that."""
 
-    def __init__(self, observer: Observer, listener: socket.socket, token: str) -> None:
+    def __init__(
+        self,
+        observer: Observer,
+        listener: socket.socket,
+        keys: Keys,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
         self._observer = observer
-        self._listener = listener
-        self._token = token
+        self._connections = Connections()
+        self._listener = Listener(listener, self._connections)
+        self._keys = keys
+        self._context = context
         self.started: Future[Callable[[], object]] = Future()
 
     def run(self) -> None:
@@ -43,9 +59,11 @@ class Serving:
         app = Gate(
             application(self._observer, news),
             port=self._listener.getsockname()[1],
-            token=self._token,
+            keys=self._keys,
+            scheme="https" if self._context else "http",
+            admit=self._connections.admit,
         )
-        server = uvicorn.Server(settings(app))
+        server = uvicorn.Server(settings(app, self._context))
 
         def stop() -> None:
             # The windows first: the server waits until all responses have ended.
@@ -59,9 +77,9 @@ class Serving:
             news.close()
 
 
-def settings(app: Gate) -> uvicorn.Config:
-    """Plain HTTP, and nothing in the log but trouble: an address holds the token."""
-    return uvicorn.Config(
+def settings(app: Gate, context: ssl.SSLContext | None) -> uvicorn.Config:
+    """HTTP and nothing else, and nothing in the log but trouble: an address holds the token."""
+    config = uvicorn.Config(
         app,
         http="h11",
         ws="none",
@@ -71,4 +89,11 @@ def settings(app: Gate) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=3,
+        timeout_keep_alive=IDLE,
+        limit_concurrency=2 * MOST,
+        h11_max_incomplete_event_size=LONGEST_HEADERS,
+        backlog=BACKLOG,
     )
+    config.load()
+    config.ssl = context
+    return config

@@ -61,13 +61,13 @@ class LocalStore:
             os.close(descriptor)  # what is mapped stays
 
     def head(self, name: str, size: int) -> bytes:
-        with open(open_to_read(self._folder / name), "rb", buffering=0) as file:
+        with os.fdopen(open_to_read(self._folder / name), "rb", buffering=0) as file:
             return file.read(size) or b""
 
     def write(self, name: str, content: bytes) -> None:
         temporary = self._folder / (name + TEMPORARY)
         temporary.unlink(missing_ok=True)  # what a crash has left, or somebody else has put there
-        with open(open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+        with os.fdopen(open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -86,7 +86,7 @@ class LocalStore:
         (self._folder / name).unlink(missing_ok=True)
 
     def truncate(self, name: str, size: int) -> None:
-        with open(open_own(self._folder / name, os.O_RDWR), "r+b") as file:
+        with os.fdopen(open_own(self._folder / name, os.O_RDWR), "r+b") as file:
             if file.seek(0, os.SEEK_END) > size:
                 file.truncate(size)
             os.fsync(file.fileno())

@@ -43,7 +43,7 @@ def make_own_folder(folder: Path, marks: Collection[str] = ()) -> None:
     except FileExistsError:
         require_own_folder(folder)
         if folder.stat().st_mode & (READ_BY_OTHERS | WRITTEN_BY_OTHERS):
-            found = os.listdir(folder)
+            found = [each.name for each in folder.iterdir()]
             if not found or not set(marks).isdisjoint(found):
                 folder.chmod(FOLDER)
 
@@ -63,7 +63,7 @@ def require_own_folder(folder: Path) -> None:
             f"{folder} belongs to the user {user(found.st_uid)}, not to {user(os.geteuid())}; "
             "run this as its owner, or name another place"
         )
-    if found.st_mode & WRITTEN_BY_OTHERS and os.listdir(folder):
+    if found.st_mode & WRITTEN_BY_OTHERS and any(folder.iterdir()):
         raise NotOwn(
             f"others can write to {folder}, and may have put there what is in it; look at it, and "
             f"then close it: chmod 700 {folder}"
