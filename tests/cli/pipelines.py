@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock import Flow, Subscription
-from penstock.pipeline import Pipeline
+from penstock.pipeline import Pipeline, Secret
 
 
 @dataclass(frozen=True)
@@ -270,4 +270,26 @@ files = Pipeline(
     sources={"numbers": few_descriptors},
     sinks={"files": a_file_each},
     settings=FileSettings,
+)
+
+
+@dataclass(frozen=True)
+class SecretSettings:
+    """A password, and its length, from which a test sees that it has come."""
+
+    password: Secret
+    length: int = 7
+
+
+def guarded_numbers(settings: SecretSettings) -> Flow[int]:
+    if len(settings.password.reveal()) != settings.length:
+        raise ValueError(f"these settings do not do: {settings}")
+    return Flow.range(3).do_on_next(lambda number: say(f"{number} {settings.password}"))
+
+
+guarded = Pipeline(
+    "guarded",
+    sources={"numbers": guarded_numbers},
+    sinks={"terminal": lambda settings: lambda element: say(f"{element} with {settings}")},
+    settings=SecretSettings,
 )

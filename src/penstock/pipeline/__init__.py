@@ -2,6 +2,7 @@
 
 ``pipeline.py``   ``Pipeline``, which is data
 ``settings.py``   its settings, from a file and from the command line
+``secret.py``     settings that are shown to nobody
 ``assembly.py``   flows and sinks, made of both
 ``gauges.py``     what counts at the sources and at the sinks
 ``stopping.py``   how sources are told to complete
@@ -20,6 +21,15 @@
 from penstock.pipeline.assembly import AssemblyError
 from penstock.pipeline.pipeline import NoSettings, Pipeline
 from penstock.pipeline.running import PipelineRun, Place
+from penstock.pipeline.secret import Secret
 from penstock.pipeline.settings import SettingsError
 
-__all__ = ["AssemblyError", "NoSettings", "Pipeline", "PipelineRun", "Place", "SettingsError"]
+__all__ = [
+    "AssemblyError",
+    "NoSettings",
+    "Pipeline",
+    "PipelineRun",
+    "Place",
+    "Secret",
+    "SettingsError",
+]

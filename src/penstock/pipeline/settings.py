@@ -19,6 +19,7 @@ from typing import (
 )
 
 from penstock.demand import shorten
+from penstock.pipeline.secret import Secret, SecretRefused, secret_from
 from penstock.rules.lookup import unknown
 
 __all__ = ["SettingsError", "filled", "read_assignments", "read_file"]
@@ -33,6 +34,7 @@ WORDS: Final = {
     Path: "a path",
     list: "a list",
     dict: "a table",
+    Secret: "a secret: env:VARIABLE, file:PATH or prompt",
 }
 
 
@@ -107,6 +109,8 @@ def _fields(kind: Any) -> Iterable[Any]:
 
 def _fitting(value: Any, hint: Any, what: str) -> Any:
     """``value`` as the type that the field has."""
+    if Secret in _alternatives(hint):
+        return _secret(value, what)
     for allowed in _alternatives(hint):
         convert = CONVERSIONS.get(get_origin(allowed) or allowed)
         if convert is None:
@@ -117,6 +121,16 @@ def _fitting(value: Any, hint: Any, what: str) -> Any:
         except TypeError:
             continue
     raise SettingsError(f"{what} must be {_words(hint)}, not {shorten(value)}")
+
+
+def _secret(given: Any, what: str) -> Secret:
+    on_command_line = isinstance(given, Assignment)
+    try:
+        return secret_from(
+            _text(given) if on_command_line else given, what, on_command_line=on_command_line
+        )
+    except SecretRefused as refused:
+        raise SettingsError(str(refused)) from None
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:
