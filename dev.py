@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tools.audit import look_for_faults, write_bill
 from tools.environment import Environment, Problem, say
 from tools.java import QUESTION, provide_java
 
@@ -44,6 +45,13 @@ REQUIREMENT_SETS = {
         "--constraint=requirements/tool.txt",
     ),
     "bench": ("--group=bench", "--constraint=requirements/dev.txt"),
+    "audit": (
+        "--group=audit",
+        "--constraint=requirements/dev.txt",
+        "--constraint=requirements/spark.txt",
+        "--constraint=requirements/tool.txt",
+        "--constraint=requirements/lookers.txt",
+    ),
 }
 
 # What the tests import, and so what the type checker reads.
@@ -120,6 +128,14 @@ def show_java(environment: Environment, arguments: list[str]) -> int:
     environment.become(*QUESTION)
 
 
+def run_audit(environment: Environment, arguments: list[str]) -> int:
+    """Look for known faults in what is locked, and write an SBOM; 3 if nobody could be asked."""
+    refuse(arguments)
+    environment.prepare("jvm", "spark", "tool", "audit")
+    print(f"The bill of materials: {write_bill(environment)}", flush=True)
+    return look_for_faults(environment, REQUIREMENT_SETS)
+
+
 def write_locks(environment: Environment, arguments: list[str]) -> int:
     """Write requirements/ anew from pyproject.toml, by uv; --upgrade takes newer versions."""
     uv = shutil.which("uv")
@@ -149,6 +165,7 @@ COMMANDS: dict[str, Callable[[Environment, list[str]], int]] = {
     "bench": run_benchmarks,
     "docs": build_docs,
     "java": show_java,
+    "audit": run_audit,
     "lock": write_locks,
 }
 
