@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final, NamedTuple
@@ -35,7 +35,9 @@ class Ended(NamedTuple):
 class RunningCommand:
     """A command that is waited for by what it prints."""
 
-    def __init__(self, *arguments: str, folder: Path = ROOT) -> None:
+    def __init__(
+        self, *arguments: str, folder: Path = ROOT, environment: Mapping[str, str] | None = None
+    ) -> None:
         source = Path(penstock.__path__[0]).parent
         self._mark = uuid.uuid4().hex
         self._process = subprocess.Popen(
@@ -47,6 +49,7 @@ class RunningCommand:
                 "JDK_JAVA_OPTIONS": QUICK_START,
                 "COLUMNS": "200",
                 MARK: self._mark,
+                **(environment or {}),
             },
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -59,7 +62,13 @@ class RunningCommand:
         self.err = Output(self._process.stderr)
 
     @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
+        """Whether it has not ended."""
         return self._process.poll() is None
 
     def interrupt(self) -> None:
