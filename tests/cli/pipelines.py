@@ -236,6 +236,11 @@ def stalling(settings: Settings) -> Callable[[Any], None]:
             say("stalled")
             threading.Event().wait()
 
+    return take
+
+
+audited = pipeline("audited", numbers, stalling, through=audited_through)
+
 
 @dataclass(frozen=True)
 class FileSettings:
@@ -260,9 +265,6 @@ def a_file_each(settings: FileSettings) -> Callable[[int], None]:
         (settings.folder / f"element-{number:03}").write_text(str(number))
 
     return take
-
-
-audited = pipeline("audited", numbers, stalling, through=audited_through)
 
 
 files = Pipeline(
