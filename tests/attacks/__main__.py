@@ -43,7 +43,16 @@ def all_attacks(folder: Path) -> Iterator[Attack]:
             goes_on and not mark.exists(),
         )
         wrong = target.end()
-        count = len(target.numbers())
+    with live(folder, "on_spark") as target:
+        goes_on = target.goes_on()
+        wrong = wrong or target.end()
+    yield Attack(
+        "the same pickles",
+        "a run that goes on from the checkpoint",
+        "IT WAS RUN" if mark.exists() else "nobody has loaded one",
+        goes_on and not mark.exists(),
+    )
+    count = len(target.numbers())
     yield Attack(
         "all of that",
         "what has become of the data",

@@ -19,7 +19,12 @@ class Settings:
 
 
 def numbers(settings: Settings) -> Flow[dict[str, int]]:
-    return Flow.interval(0.01).map(lambda number: {"number": number})
+    return Flow.resumable(behind, position=lambda row: row["number"])
+
+
+def behind(position: int | None) -> Flow[dict[str, int]]:
+    first = 0 if position is None else position + 1
+    return Flow.interval(0.01).map(lambda number: {"number": first + number})
 
 
 def written(settings: Settings) -> Callable[[Any], None]:
@@ -35,9 +40,7 @@ plain = Pipeline("plain", sources={"numbers": numbers}, sinks={"file": written},
 on_spark = Pipeline(
     "on-spark",
     sources={"numbers": numbers},
-    through=lambda numbers: numbers.on_spark("number long", resume="from_start").map(
-        lambda row: row
-    ),
+    through=lambda numbers: numbers.on_spark("number long").map(lambda row: row),
     sinks={"file": written},
     settings=Settings,
 )
