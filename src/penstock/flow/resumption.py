@@ -268,8 +268,8 @@ def depends_on_time(part: Part) -> str:
 def begins_again(part: Part) -> str:
     """Why ``part`` cannot stand downstream of a source that goes on somewhere."""
     return (
-        f"{named(part)} would begin again in the middle of the elements; put it downstream of "
-        f"on_spark(...).rows(), or upstream of what merges; {LIVE}"
+        f"{named(part)} would begin again in the middle of the elements; let Spark do it, by sql "
+        f"or frame, or put it upstream of what merges; {LIVE}"
     )
 
 

@@ -69,7 +69,8 @@ class Query:
         self._query: StreamingQuery | None = None
         self._returning: Returning | None = None
         self._has_looked = False
-        self._page: str | None = None
+        self.page: str | None = None
+        """Where Spark shows its queries, if it does; known once the query is started."""
 
     def start(
         self,
@@ -115,6 +116,7 @@ class Query:
             self._returning = returning(self._session, sink.deliver, sink.share)
             writer = writer.foreachBatch(self._returning.sink)
         self._query = writer.start()
+        self.page = page_of(self._session)
 
     def require_active(self) -> None:
         """Raise why the query has ended, if it has: ``Stopped`` if nobody wanted its rows."""
@@ -160,14 +162,6 @@ class Query:
         self._has_begun.wait(BEGINNING)
         return {} if self._query is None else self._late.rows(self._query)
 
-    @property
-    def page(self) -> str | None:
-        """Where Spark shows its queries, if it does."""
-        context = getattr(self._session, "_sc", None)  # Spark Connect has none
-        if self._page is None and context is not None:
-            self._page = context.uiWebUrl
-        return f"{self._page}/StreamingQuery/" if self._page else None
-
     def stop(self, within: float = 60.0) -> None:
         """End it. A batch that is being delivered has to be given up before."""
         if self._query is None:
@@ -197,3 +191,10 @@ class Query:
     def _running(self) -> StreamingQuery:
         assert self._query is not None
         return self._query
+
+
+def page_of(session: SparkSession) -> str | None:
+    """The page of a session on which its queries are, if it serves one."""
+    context = getattr(session, "_sc", None)  # Spark Connect has none
+    address = None if context is None else context.uiWebUrl
+    return f"{address}/StreamingQuery/" if address else None
