@@ -149,7 +149,7 @@ def test_the_terminal_says_of_spark_what_the_page_is_told(looks: int) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 def test_page_terminal_summary_and_metrics_say_the_same_after_a_kill(tmp_path: Path) -> None:
     ledger, checkpoint = tmp_path / "ledger", tmp_path / "checkpoint"
     settings = pipelines.Settings(count=2_000, every=0, ledger=ledger)
@@ -165,7 +165,7 @@ def test_page_terminal_summary_and_metrics_say_the_same_after_a_kill(tmp_path: P
     run = PipelineRun(pipelines.audited, settings, Place(checkpoint=str(checkpoint)))
     observer = Observer(run.name, run.reading)
     run.start()
-    assert run.wait(300)
+    assert run.wait(500)
     assert run.state == "completed", run.error
     observer.look()
     recorded = Recorded(observer)

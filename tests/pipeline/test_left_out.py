@@ -13,12 +13,12 @@ from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PATIENCE = 240
+PATIENCE = 500
 COUNT = 5_000
 FUTURE = 500
 """The number of the element whose time lies far in the future."""
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(600)
 
 
 def with_time(frame: DataFrame) -> DataFrame:
