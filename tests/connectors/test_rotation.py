@@ -232,7 +232,7 @@ def test_a_file_that_was_cut_without_a_copy_may_have_lost_something(
     assert follower.gauge.lost is None
     (signal,) = follower.gauge.errors.signals()
     assert "what stood behind byte 20 and was not read yet is lost" in signal.text
-    assert signal.text in caplog.text
+    assert signal.text.rstrip("…") in caplog.text  # a long one is shortened for the page
 
 
 def test_a_rotated_file_that_cannot_be_read_is_told_and_the_rest_goes_on(
