@@ -2,35 +2,40 @@
 
 An element goes through these modules in this sequence:
 
-``spark_flow.py``   ``SparkFlow``, what ``Flow.on_spark`` returns: assembled as data
-``pipeline.py``     that data
-``run.py``          one run of it, from subscribe to the end, and the thread that looks after it
-``conversion.py``   from elements to Arrow batches of a ``schema.py``, with ``encoding.py`` for rows
-                    and ``columnar.py`` for batches; ``ddl.py`` reads schemas that are texts
-``recorder.py``     the subscriber that writes them into the journal, ``portion.py`` by portion, and
-                    asks for as many as fit, ``sizes.py``; the source runs ``apart.py`` from it
-``journal/``        what lies between the publisher and Spark, durable and bounded
-``source.py``       from there into Spark
-``stages.py``       the user's functions, in Spark's workers; ``partitions.py``: subscribers there
-``query.py``        Spark's query
+``spark_flow.py``       ``SparkFlow``, what ``Flow.on_spark`` returns: assembled as data
+``pipeline.py``         that data
+``run.py``              one run of it, from subscribe to the end, and the thread that looks after it
+``conversion.py``       from elements to Arrow batches of a ``schema.py``, with ``encoding.py`` for
+                        rows and ``columnar.py`` for batches; ``ddl.py`` reads schemas that are
+                        texts
+``recorder.py``         the subscriber that writes them into the journal, ``portion.py`` by portion,
+                        and asks for as many as fit, ``sizes.py``; the source runs ``apart.py`` from
+                        it
+``journal/``            what lies between the publisher and Spark, durable and bounded
+``source.py``           from there into Spark
+``stages.py``           the user's functions, in Spark's workers; ``partitions.py``: subscribers
+                        there
+``query.py``            Spark's query
 ``dataframe_sinks.py``  the sinks that Spark serves; ``batch_folders.py``: files, one folder a batch
-``returning.py``    how its batches come back to this program; ``token_gate.py``: past strangers
-``delivering.py``   what becomes of them there, until they are committed
-``emitter.py``      from Spark's batches to elements, as they are wanted; ``batch_elements.py`` says
-                    of which kind, ``rows.py`` decodes them
+``returning.py``        how its batches come back to this program; ``token_gate.py``: past strangers
+``delivering.py``       what becomes of them there, until they are committed
+``emitter.py``          from Spark's batches to elements, as they are wanted; ``batch_elements.py``
+                        says of which kind, ``rows.py`` decodes them
 
-``checkpoint.py``   the place that journal and Spark share, and whether it is whole
-``state_change.py`` whether the state in it still means the same: ``state_plan.py`` reads what it
-                    means in Spark's plans, ``state_code.py`` in functions of the user
-``failures.py``     what Spark's errors come to; ``retries.py``: which of them are got over
-``shipping.py``     what is sent to the workers, and whether it can be
-``session.py``      where Spark runs; ``calls.py``, ``reachable.py``, ``stop_signals.py`` and
-                    ``worker_daemon.py`` help it
-``processor.py``    all of it as a ``Processor``
-``batch_counts.py`` what Spark itself counts in its batches; ``late_rows.py``: rows that it dropped
-``deployment.py``   where it runs, given from outside; ``gauges.py``: what it shows meanwhile, with
-                    ``input_reading.py`` for each input
-``dataframe.py``    the other way in: a DataFrame as a source; ``arrow_batches.py`` has it computed
+``checkpoint.py``       the place that journal and Spark share, and whether it is whole
+``state_change.py``     whether the state in it still means the same: ``state_plan.py`` reads what
+                        it means in Spark's plans, ``state_code.py`` in functions of the user
+``failures.py``         what Spark's errors come to; ``retries.py``: which of them are got over
+``shipping.py``         what is sent to the workers, and whether it can be
+``session.py``          where Spark runs; ``calls.py``, ``reachable.py``, ``stop_signals.py`` and
+                        ``worker_daemon.py`` help it
+``processor.py``        all of it as a ``Processor``
+``batch_counts.py``     what Spark itself counts in its batches; ``late_rows.py``: rows that it
+                        dropped
+``deployment.py``       where it runs, given from outside; ``gauges.py``: what it shows meanwhile,
+                        with ``input_reading.py`` for each input
+``dataframe.py``        the other way in: a DataFrame as a source; ``arrow_batches.py`` has it
+                        computed
 """
 
 from typing import TYPE_CHECKING, Any
