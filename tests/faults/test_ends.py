@@ -1,0 +1,27 @@
+"""Every source to every sink, killed: each sink has each row once, as other programs read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.faults.ends.lives import FAULTS
+from tests.faults.ends.series import run_series
+
+QUICK = ["kill -9 of the process group", "SIGTERM to all processes"]
+
+
+@pytest.mark.timeout(600)
+def test_each_sink_keeps_its_promise_over_a_kill_and_a_stop(tmp_path: Path) -> None:
+    series = run_series(tmp_path, QUICK, 800, Random(1))
+    assert series.passed, series
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_each_sink_keeps_its_promise_over_each_kind_of_fault(tmp_path: Path, fault: str) -> None:
+    series = run_series(tmp_path, [fault] * 5, 4_000, Random(2))
+    assert series.passed, series
