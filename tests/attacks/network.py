@@ -41,6 +41,8 @@ from tests.connectors.test_server_sent_events import answering
 
 __all__ = ["ATTACKS"]
 
+ATTACKER: Final = ("websockets.client", "httpx", "httpcore")
+"""What the attacker's own libraries log is no fault of the server."""
 PATIENCE: Final = 60.0
 SECRET: Final = "a-secret-of-the-server"
 CLIPBOARD: Final = "\x1b]52;c;ZXZpbA==\x07"
@@ -59,6 +61,7 @@ def logged() -> Iterator[StringIO]:
     """All that is logged meanwhile, in every detail."""
     log, root = StringIO(), logging.getLogger()
     handler, level = logging.StreamHandler(log), root.level
+    handler.addFilter(lambda record: not record.name.startswith(ATTACKER))
     root.addHandler(handler)
     root.setLevel(logging.DEBUG)
     try:

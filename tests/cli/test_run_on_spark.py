@@ -92,6 +92,7 @@ def test_a_sink_that_never_asks_again_does_not_hold_up_a_stop_for_ever(tmp_path:
     assert JournalReader(tmp_path / "checkpoint" / "journal-0").end() == 1_000
 
 
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_a_sink_that_wants_to_end_the_program_fails_like_any_other() -> None:
     ended = penstock_command("run", f"{PIPELINES}:rows_exit", "--set", "count=1_000")

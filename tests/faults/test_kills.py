@@ -30,6 +30,7 @@ def in_any_sequence(lives: Lives) -> Lives:
     return lives._replace(verdict=lives.verdict._replace(out_of_sequence=0))
 
 
+@pytest.mark.full
 def test_each_of_several_sources_goes_on_where_it_was(tmp_path: Path) -> None:
     killing = Killing(tmp_path, COUNT, "merged")
     for point in ["journal append, after the sync", "sink has all rows, commit not written"]:
