@@ -42,7 +42,7 @@ def test_each_row_is_there_once_after_kills_at_random_steps(tmp_path: Path) -> N
             kills += end_in_a_crash(folder, random.choice([*CRASHES]), time) == KILLED
         run_to_the_end(folder)
         require_each_row_once(folder)
-    assert kills > 60
+    assert kills > 40  # the others came to their end before
 
 
 def require_each_row_once(folder: Path) -> None:
