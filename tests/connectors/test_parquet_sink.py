@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow
 import pyarrow.dataset
@@ -16,6 +15,7 @@ from penstock import Flow
 from penstock.connectors import Writer, write_parquet
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.delivery.lives import Checkpoint, ended_by_a_crash, live
+from tests.connectors.flights import Departure, Flight
 
 PATIENCE = 60
 
@@ -23,17 +23,6 @@ PATIENCE = 60
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path / "flights"
-
-
-class Flight(NamedTuple):
-    origin: str
-    delay: float | None
-
-
-@dataclass
-class Departure:
-    origin: str
-    delay: float
 
 
 def written(writer: Writer, *elements: Any) -> None:

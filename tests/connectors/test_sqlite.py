@@ -7,17 +7,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from penstock import Flow
 from penstock.connectors import Writer, write_sqlite
 from penstock.delivery import DeliveryRefused, Epoch
+from tests.connectors.flights import Departure, Flight
 
 PATIENCE = 60
 HOSTILE = [
@@ -46,17 +46,6 @@ def written(writer: Writer, *elements: Any) -> None:
 def rows_in(file: Path, query: str = "SELECT * FROM flights") -> list[Any]:
     with closing(sqlite3.connect(file)) as database:
         return database.execute(query).fetchall()
-
-
-class Flight(NamedTuple):
-    origin: str
-    delay: float | None
-
-
-@dataclass
-class Departure:
-    origin: str
-    delay: float
 
 
 def test_elements_become_rows_as_they_are(file: Path) -> None:

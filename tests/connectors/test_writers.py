@@ -5,10 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from penstock import Flow, collect_undelivered
 from penstock.connectors import Writer, write_csv, write_json_lines, write_parquet
 from penstock.delivery import DeliveryRefused
 from penstock.testing import ManualPublisher
+from tests.connectors.flights import Departure, Flight
 
 PATIENCE = 60
 
@@ -29,17 +29,6 @@ def written(writer: Writer, *elements: Any) -> None:
     Flow.of(*elements).subscribe(writer)
     assert writer.wait(PATIENCE)
     assert writer.error is None
-
-
-class Flight(NamedTuple):
-    origin: str
-    delay: float | None
-
-
-@dataclass
-class Departure:
-    origin: str
-    delay: float
 
 
 def test_each_element_is_a_line_of_json(file: Path) -> None:

@@ -73,7 +73,7 @@ def test_the_processes_of_spark_run_the_python_of_this_one(spark: SparkSession) 
 
 
 OPEN = r"""
-import os, re, socket, sys, threading, time, urllib.error, urllib.request
+import os, re, socket, sys, threading, urllib.error, urllib.request
 from penstock.spark.session import SparkSettings, spark_session
 from tests.attacks.listening import listeners_of_tree
 
@@ -86,7 +86,7 @@ print("page", int(page.rpartition(":")[2]) in {each.port for each in found})
 go_on = f"{sys.argv[1]}/go-on"
 def work(number):
     while not os.path.exists(go_on):
-        time.sleep(0.05)
+        threading.Event().wait(0.05)  # another process makes the file
     return number
 def job():
     try:
@@ -96,7 +96,7 @@ def job():
 thread = threading.Thread(target=job)
 thread.start()
 while not context.statusTracker().getActiveJobsIds():
-    time.sleep(0.05)
+    threading.Event().wait(0.05)  # the JVM tells nobody when a job begins
 shown = urllib.request.urlopen(f"{page}/jobs/").read().decode()
 token = re.findall('csrfToken" value="([^"]+)"', shown) + [""]
 try:
