@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,15 +99,19 @@ PASSES: dict[str, Rows] = {
 }
 
 
-def pipeline(operator: Rows, checkpoint: Path | None = None) -> Pipeline:
-    def through(numbers: Any) -> Any:
-        on_spark = numbers.buffer(2).map(tuple).on_spark("n long", checkpoint=checkpoint)
-        return operator(on_spark.rows())
+def on_spark(
+    operator: Rows, checkpoint: Path | None = None, numbers: Flow[Any] | None = None
+) -> Any:
+    numbers = Flow.range(9) if numbers is None else numbers
+    rows = numbers.buffer(2).map(tuple).on_spark("n long", checkpoint=checkpoint).rows()
+    return operator(rows)
 
+
+def pipeline(operator: Rows, checkpoint: Path | None = None) -> Pipeline:
     return Pipeline(
         "numbers",
         sources={"numbers": lambda settings: Flow.range(9)},
-        through=through,
+        through=lambda numbers: on_spark(operator, checkpoint, numbers),
         sinks={"terminal": lambda settings: print},
     )
 
@@ -151,6 +156,22 @@ def test_a_checkpoint_from_outside_of_the_code_counts_as_well(tmp_path: Path) ->
         PipelineRun(
             pipeline(KEEPS["buffer"]), NoSettings(), Place(checkpoint=str(tmp_path / "checkpoint"))
         )
+
+
+@pytest.mark.parametrize(
+    "name", ["buffer", "publish_on", "merge", "share", "further up", "to_list", "take", "map"]
+)
+def test_whoever_subscribes_himself_is_warned_of_each_once(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow = on_spark({**KEEPS, **STOPS, **PASSES}[name], tmp_path / "checkpoint")
+    for _ in range(2):
+        flow.subscribe(subscriber := ManualSubscriber[Any]())
+        subscriber.await_subscription()
+        subscriber.cancel()
+    warnings = [each.message for each in caplog.records if "keeps rows of Spark" in each.message]
+    assert len(warnings) == (name in KEEPS)
+    assert all(re.match(r"\w+ \(at .*acknowledgement.py:\d+", each) for each in warnings)
 
 
 def test_every_operator_is_known_here() -> None:

@@ -17,7 +17,7 @@ from penstock.flow.stage import Origin
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
 
-__all__ = ["Fluent", "extended", "opened", "stages_of", "with_origin"]
+__all__ = ["Fluent", "announce", "extended", "opened", "stages_of", "with_origin"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -69,6 +69,7 @@ class Fluent(Generic[T_co]):
         """
         require_subscriber(subscriber)  # 1.9
         plan = self.plan
+        announce(plan.origin, self)
         driver = Driver(plan, subscriber)
         del subscriber  # 3.13: an error that somebody keeps also keeps this frame
         try:
@@ -107,6 +108,14 @@ class Fluent(Generic[T_co]):
     def _from(origin: Origin) -> Flow[Any]:
         """A flow that starts with ``origin``."""
         return Fluent.flow(origin)
+
+
+def announce(origin: Origin, flow: Fluent[Any]) -> None:
+    """Tell all origins of ``flow`` that somebody subscribes to it."""
+    origin.subscribed_to(flow)
+    for upstream in origin.upstreams:
+        if isinstance(upstream, Fluent):
+            announce(upstream.plan.origin, flow)
 
 
 def opened(

@@ -122,6 +122,9 @@ class Origin(Part):
         """Make what ``start`` and ``open`` share; it is kept as ``host.prepared``."""
         return None
 
+    def subscribed_to(self, flow: Publisher[Any]) -> None:
+        """Told of ``flow``, which begins here, whenever somebody subscribes to that."""
+
     def start(self, host: Host) -> None:
         """Do what is to be done on the thread that subscribes."""
 

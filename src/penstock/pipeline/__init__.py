@@ -9,7 +9,6 @@
 ``sinks.py``      functions as sinks, and one stream for several sinks
 ``batches.py``    the batches of Spark, for the sinks that store their numbers
 ``spark_sinks.py``  the sinks that Spark itself serves
-``acknowledgement.py``  whether a batch that Spark commits has left this program
 ``plans.py``      where a flow gives one element for each
 ``way.py``        what lies between, without Spark; ``spark_way.py``: with it
 ``spark_count.py``   what goes into Spark and out of it; ``accounts.py``: what each sink was given

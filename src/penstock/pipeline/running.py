@@ -232,9 +232,9 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBa
     """With Spark or without, as the flow has it."""
     # Whoever has assembled a flow on Spark has loaded this; nobody else pays for it.
     if "penstock.spark.spark_flow" in sys.modules:
-        from penstock.pipeline.acknowledgement import require_acknowledged
         from penstock.pipeline.spark_sinks import require_fitting_sinks
         from penstock.pipeline.spark_way import SparkWay
+        from penstock.spark.acknowledgement import trouble_with_acknowledgement
         from penstock.spark.deployment import Deployment, from_spark_in
 
         if (origin := from_spark_in(assembly.flow)) is not None:
@@ -251,9 +251,9 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBa
                 rows=bool(assembly.element_sinks),
             )
             way = SparkWay(assembly, deployment)
-            require_acknowledged(way.flow)
+            refuse(trouble_with_acknowledgement(way.flow))
             return way
-        require_acknowledged(assembly.flow)
+        refuse(trouble_with_acknowledgement(assembly.flow))
     for name in assembly.spark_sinks:
         raise AssemblyError(
             f"the sink {name} is one of Spark's, and {assembly.name} does not go through Spark; "
@@ -266,3 +266,9 @@ def way_of(assembly: Assembly, place: Place, stopping: Stopping, batches: SinkBa
                 "that out, or lead the flow through on_spark"
             )
     return PlainWay(assembly, stopping, batches)
+
+
+def refuse(trouble: str | None) -> None:
+    """Raise it, if there is any."""
+    if trouble is not None:
+        raise AssemblyError(trouble)

@@ -20,7 +20,8 @@ An element goes through these modules in this sequence:
 ``returning.py``        how its batches come back to this program; ``token_gate.py``: past strangers
 ``delivering.py``       what becomes of them there, until they are committed
 ``emitter.py``          from Spark's batches to elements, as they are wanted; ``batch_elements.py``
-                        says of which kind, ``rows.py`` decodes them
+                        says of which kind, ``rows.py`` decodes them; ``acknowledgement.py`` looks
+                        for operators downstream that keep them
 
 ``checkpoint.py``       the place that journal and Spark share, and whether it is whole
 ``state_change.py``     whether the state in it still means the same: ``state_plan.py`` reads what

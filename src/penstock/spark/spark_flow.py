@@ -16,7 +16,7 @@ from penstock.flow import Flow
 from penstock.flow.arguments import require_callable, require_flag, require_size, require_text
 from penstock.flow.elements import Elements, Host
 from penstock.flow.fluent import Fluent
-from penstock.flow.stage import Origin, Replay
+from penstock.flow.stage import Origin, Part, Replay
 from penstock.spark.batch_elements import (
     Decode,
     NumberedBatch,
@@ -255,6 +255,14 @@ class FromSpark(Origin):
         self.pipeline = pipeline
         self.decode = decode
         self._sink = sink
+        self._warned: set[Part] = set()
+
+    def subscribed_to(self, flow: Publisher[Any]) -> None:
+        """Warn of what a crash would lose; a ``penstock.pipeline`` is not run with that at all."""
+        if self.pipeline.checkpoint is not None and self.pipeline.batches is None:
+            from penstock.spark.acknowledgement import warn_of_keepers  # which knows this class
+
+            warn_of_keepers(flow, self._warned)
 
     @property
     def gives_elements(self) -> bool:

@@ -9,7 +9,7 @@ from penstock.api import Subscriber
 from penstock.flow.arguments import require_size
 from penstock.flow.elements import Elements, Host
 from penstock.flow.flow import Flow
-from penstock.flow.fluent import opened
+from penstock.flow.fluent import announce, opened
 from penstock.flow.sharing.grace import require_grace
 from penstock.flow.sharing.hub import Hub
 from penstock.flow.sharing.sharing import Recipe, Sharing
@@ -87,6 +87,7 @@ class SharedFlow(Flow[T_co]):
             >>> subscriber.elements
             [0, 1]
         """
+        announce(self.plan.origin, self)
         self._sharing.subscribe(subscriber)
 
     def connect(self) -> Connection:

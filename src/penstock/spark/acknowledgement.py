@@ -4,10 +4,13 @@ Spark commits a batch when all its rows were given away. An operator that keeps 
 remembers them, would lose that in a crash, and the checkpoint would not know. So each operator
 says whether it ``keeps`` anything when it asks for the next element; one that says nothing does.
 Those that end the stream early would leave a batch that is never committed.
+
+A pipeline with such an operator is refused. Whoever subscribes to a flow himself is warned.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -15,12 +18,12 @@ from penstock.api import Publisher
 from penstock.flow.fluent import Fluent, stages_of
 from penstock.flow.operators.limits import Take, TakeWhile
 from penstock.flow.operators.take_until import TakeUntil
-from penstock.flow.sharing.shared_flow import FromSharing
 from penstock.flow.stage import Part
-from penstock.pipeline.assembly import AssemblyError
 from penstock.spark.spark_flow import FromSpark, SparkFlow
 
-__all__ = ["require_acknowledged"]
+__all__ = ["trouble_with_acknowledgement", "warn_of_keepers"]
+
+logger = logging.getLogger(__name__)
 
 ENDS: Final = (Take, TakeWhile, TakeUntil)
 KEEPS: Final = (
@@ -34,11 +37,24 @@ STOPS: Final = (
 )
 
 
-def require_acknowledged(flow: Publisher[Any]) -> None:
-    """Refuse a flow with a checkpoint if an operator downstream of Spark keeps rows, or stops."""
+def trouble_with_acknowledgement(flow: Publisher[Any]) -> str | None:
+    """What is wrong with a flow with a checkpoint downstream of Spark, if something is."""
     for part in unacknowledged(flow):
-        place = "" if part.site is None else f" (at {part.site})"
-        raise AssemblyError(f"{part.name}{place} {STOPS if isinstance(part, ENDS) else KEEPS}")
+        return f"{described(part)} {STOPS if isinstance(part, ENDS) else KEEPS}"
+    return None
+
+
+def warn_of_keepers(flow: Publisher[Any], warned: set[Part]) -> None:
+    """Log the operators that keep rows, each once. One that ends the stream loses nothing."""
+    for part in unacknowledged(flow):
+        if not isinstance(part, ENDS) and part not in warned:
+            warned.add(part)
+            logger.warning("%s %s", described(part), KEEPS)
+
+
+def described(part: Part) -> str:
+    """Its name, and the line of the user's code that made it."""
+    return part.name if part.site is None else f"{part.name} (at {part.site})"
 
 
 def unacknowledged(publisher: Publisher[Any]) -> Iterator[Part]:
@@ -71,8 +87,6 @@ def comes_from_checkpoint(publisher: Publisher[Any]) -> bool:
 
 def flows_of(part: Part) -> Iterator[Publisher[Any]]:
     """The flows whose elements it is given, whatever it calls them."""
-    if isinstance(part, FromSharing):
-        yield part.sharing.recipe.source
     for held in vars(part).values():
         for each in held if isinstance(held, tuple | list) else (held,):
             if isinstance(each, Fluent | SparkFlow):
