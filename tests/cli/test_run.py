@@ -26,6 +26,23 @@ def test_a_pipeline_that_completes_ends_with_0_and_a_summary() -> None:
     assert "taken 5, delivered 5" in ended.err
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_one_that_has_completed_changes_nothing(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    (tmp_path / "leaving.py").write_text(
+        "import atexit, os\n"
+        "from penstock import Flow\n"
+        "from penstock.pipeline import Pipeline\n"
+        f"atexit.register(os.kill, os.getpid(), {int(number)})\n"
+        "three = Pipeline('three', sources={'three': lambda settings: Flow.of(1, 2, 3)},\n"
+        "    sinks={'terminal': lambda settings: print})\n"
+    )
+    ended = penstock_command("run", "leaving:three", folder=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "Traceback" not in ended.err
+
+
 def test_settings_come_from_the_command_line_and_win_over_the_file(tmp_path: Path) -> None:
     config = tmp_path / "penstock.toml"
     config.write_text("[settings]\ncount = 1\nevery = 2\n")

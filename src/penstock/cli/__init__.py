@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from types import FrameType
 
 __all__ = ["main"]
 
@@ -21,3 +23,12 @@ def main() -> None:
             file=sys.stderr,
         )
         raise SystemExit(2) from None
+    finally:
+        # All is said and done: whoever asks for a stop now gets the exit code all the same.
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, heed_the_next)
+
+
+def heed_the_next(number: int, frame: FrameType | None) -> None:
+    """Let a first signal pass, and end by a second one, should the exit take that long."""
+    signal.signal(number, signal.SIG_DFL)
