@@ -46,6 +46,8 @@ class Survived(NamedTuple):
     ``seconds``         after how many seconds
     ``orphans``         the processes of Spark that were left
     ``afterwards``      whether another pipeline of the same process then delivered all its rows
+    ``left_behind``     the processes that were left when it had ended
+    ``printed``         all that it wrote to its standard error
     """
 
     most_over: int
@@ -59,6 +61,7 @@ class Survived(NamedTuple):
     orphans: int
     afterwards: bool
     left_behind: int = 0
+    printed: str = ""
 
 
 def survive(seconds: float, patience: float = PATIENCE) -> Survived:
@@ -76,7 +79,8 @@ def survive(seconds: float, patience: float = PATIENCE) -> Survived:
     if done.returncode:
         raise AssertionError(done.stdout + done.stderr)
     left = count_after_a_while(lambda: len(marked(mark)))
-    return Survived(**json.loads(done.stdout.splitlines()[-1]))._replace(left_behind=left)
+    survived = Survived(**json.loads(done.stdout.splitlines()[-1]))
+    return survived._replace(left_behind=left, printed=done.stderr)
 
 
 def count_after_a_while(count: Any, patience: float = 120.0) -> int:

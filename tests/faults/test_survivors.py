@@ -36,6 +36,10 @@ def test_the_subscriber_is_told_at_once_that_the_jvm_was_killed(survived: Surviv
     assert survived.seconds <= SOON
 
 
+def test_nobody_else_prints_that_the_jvm_was_killed(survived: Survived) -> None:
+    assert "Traceback" not in survived.printed
+
+
 def test_a_killed_jvm_leaves_no_process_behind_and_the_next_pipeline_gets_another_one(
     survived: Survived,
 ) -> None:

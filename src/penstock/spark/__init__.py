@@ -28,8 +28,8 @@ An element goes through these modules in this sequence:
                         it means in Spark's plans, ``state_code.py`` in functions of the user
 ``failures.py``         what Spark's errors come to; ``retries.py``: which of them are got over
 ``shipping.py``         what is sent to the workers, and whether it can be
-``session.py``          where Spark runs; ``calls.py``, ``reachable.py``, ``stop_signals.py`` and
-                        ``worker_daemon.py`` help it
+``session.py``          where Spark runs; ``calls.py``, ``lost_jvm.py``, ``reachable.py``,
+                        ``stop_signals.py`` and ``worker_daemon.py`` help it
 ``processor.py``        all of it as a ``Processor``
 ``batch_counts.py``     what Spark itself counts in its batches; ``late_rows.py``: rows that it
                         dropped

@@ -17,6 +17,7 @@ from penstock.java import JavaUnavailable, find_runtime, java_home
 from penstock.runtime import shown_address
 from penstock.spark.calls import require_token_of_calls
 from penstock.spark.failures import explained
+from penstock.spark.lost_jvm import told_once
 from penstock.spark.reachable import limit_retries, require_connect_server, require_reachable
 from penstock.spark.stop_signals import unheard_by_jvm
 from penstock.spark.unavailable import SparkUnavailable
@@ -214,6 +215,7 @@ def _started(settings: SparkSettings) -> SparkSession:
     if settings.master is None or "PYSPARK_PYTHON" not in os.environ:
         os.environ["PYSPARK_PYTHON"] = sys.executable
     _quieten_loggers(settings.log_level)
+    told_once()
     try:
         with (
             java_home("Spark") as home,
