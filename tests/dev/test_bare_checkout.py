@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.hidden_programs import environment_without
 from tests.style.project import ROOT, files
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
@@ -39,8 +39,9 @@ def test_a_bare_checkout_gets_a_java_that_runs(bare_checkout: Path) -> None:
 
 
 def run_dev(checkout: Path, *arguments: str) -> list[str]:
-    variables = {**os.environ, "PATH": str(checkout / "docs")}  # no programs there
-    variables.pop("JAVA_HOME", None)
+    programs = checkout.with_name(f"{checkout.name}-programs")
+    programs.mkdir(exist_ok=True)
+    variables = environment_without(programs, "java", "uv")
     command = [sys.executable, str(checkout / "dev.py"), *arguments]
     done = subprocess.run(command, check=False, env=variables, stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stdout

