@@ -20,7 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import Retry, X
-from penstock.connectors import from_server_sent_events, read_csv, read_json_lines
+from penstock.connectors import (
+    from_server_sent_events,
+    read_csv,
+    read_json_lines,
+    tail_json_lines,
+)
 from penstock.connectors.bounded_stream import EventSize, EventTooLarge
 from tests.connectors.test_server_sent_events import answering, send
 
@@ -211,6 +216,9 @@ def test_a_line_of_gigabytes_is_read_no_further_than_the_bound(tmp_path: Path) -
                 flow.run_sync()
         with pytest.raises(ValueError, match="line 1: more than"):
             read_csv(path)
+        for flow in (tail_json_lines(path, max_bytes=1000), tail_json_lines(path)):
+            with pytest.raises(ValueError, match="line at byte 0: more than"):
+                flow.run_sync()
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -223,6 +231,14 @@ def test_a_line_of_a_table_that_is_too_long_is_one_clear_error(tmp_path: Path) -
     assert len(read_csv(path, max_bytes=200).to_list().run_sync() or ()) == 1
     with pytest.raises(ValueError, match=r"flights.csv, line 2: more than 199 bytes"):
         read_csv(path, max_bytes=199).run_sync()
+
+
+def test_a_row_of_a_table_that_goes_over_many_lines_is_bounded_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "flights.csv"
+    path.write_text('origin,remark\n"JFK","' + "x\n" * 50 + '"\n' + "EWR,late\n" * 50)
+    assert len(read_csv(path, max_bytes=110).to_list().run_sync() or ()) == 51
+    with pytest.raises(ValueError, match=r"flights.csv, line 49: more than 100 bytes in one row"):
+        read_csv(path, max_bytes=100).run_sync()
 
 
 READ = """
@@ -266,6 +282,6 @@ def test_a_line_of_standard_input_is_bounded(pieces: list[str], said: str) -> No
 def test_a_bound_that_is_none_is_refused_at_once(tmp_path: Path, max_bytes: Any) -> None:
     path = tmp_path / "flights.jsonl"
     path.write_text("origin\n")
-    for read in (read_json_lines, read_csv):
+    for read in (read_json_lines, read_csv, tail_json_lines):
         with pytest.raises((TypeError, ValueError), match="max_bytes must be"):
             read(path, max_bytes=max_bytes)

@@ -245,10 +245,10 @@ def test_a_rotated_file_that_cannot_be_read_is_told_and_the_rest_goes_on(
     log.rename()
     log.write(5)
 
-    def refusing(path: Path, byte: int) -> TailedFile:
+    def refusing(path: Path, byte: int, max_bytes: int) -> TailedFile:
         if path == log.numbered(1):
             raise PermissionError(13, "Permission denied")
-        return TailedFile(path, byte)
+        return TailedFile(path, byte, max_bytes)
 
     monkeypatch.setattr(following, "TailedFile", refusing)
     assert follower.numbers == numbers(0, 5)
@@ -256,20 +256,87 @@ def test_a_rotated_file_that_cannot_be_read_is_told_and_the_rest_goes_on(
     assert follower.gauge.lost is None
 
 
-def test_a_damaged_file_is_told_and_the_rest_goes_on(log: Log) -> None:
+def cut_at_its_end(packed: Path) -> None:
+    os.truncate(packed, packed.stat().st_size - 10)
+
+
+def cut_near_its_beginning(packed: Path) -> None:
+    os.truncate(packed, 20)
+
+
+def emptied(packed: Path) -> None:
+    os.truncate(packed, 0)
+
+
+def overwritten(packed: Path) -> None:
+    packed.write_bytes(b"\0" * packed.stat().st_size)
+
+
+def with_another_checksum(packed: Path) -> None:
+    content = bytearray(packed.read_bytes())
+    content[-8] ^= 1
+    packed.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (cut_at_its_end, "it is damaged"),
+        (cut_near_its_beginning, "it is damaged"),
+        (emptied, "it is damaged: it is empty"),
+        (overwritten, "Not a gzipped file"),
+        (with_another_checksum, "CRC check failed"),
+    ],
+)
+def test_a_damaged_file_is_told_and_the_rest_goes_on(
+    damage: Callable[[Path], None], words: str, log: Log, caplog: pytest.LogCaptureFixture
+) -> None:
     log.write(5)
     follower = Follower(log.path)
     log.rename()
     log.write(500)
     log.rename_and_compress()
     packed = Path(f"{log.numbered(1)}.gz")
-    os.truncate(packed, packed.stat().st_size - 10)
+    damage(packed)
     log.write(5)
+    assert follower.numbers == numbers(0, 5)  # somebody may still write to it
+    assert follower.gauge.lost == 0
+    os.utime(packed, (1, 1))  # no more, as it seems
     assert follower.numbers == numbers(0, 5)
     assert follower.numbers == [*numbers(0, 5), *numbers(505, 510)]
     assert follower.gauge.lost is None
     (signal,) = follower.gauge.errors.signals()
-    assert f"{packed} cannot be read, so its lines are lost: it is damaged" in signal.text
+    assert f"{packed} cannot be read, so its lines are lost: {words}" in signal.text
+    assert caplog.text.count("cannot be read") == 1
+
+
+def test_a_file_that_is_still_compressed_is_read_when_that_is_done(log: Log) -> None:
+    log.write(5)
+    follower = Follower(log.path)
+    log.rename()
+    log.write(500)
+    log.rename_and_compress()
+    packed = Path(f"{log.numbered(1)}.gz")
+    whole = packed.read_bytes()
+    log.write(5)
+    for size in (0, 5, 100, len(whole) - 1):
+        packed.write_bytes(whole[:size])
+        assert follower.numbers == numbers(0, 5)
+    packed.write_bytes(whole)
+    assert follower.numbers == numbers(0, 510)
+    assert follower.gauge.lost == 0
+
+
+def test_a_damaged_copy_of_a_file_that_is_there_loses_nothing(log: Log) -> None:
+    log.write(5)
+    follower = Follower(log.path)
+    log.rename()
+    log.write(500)
+    log.rename()
+    Path(f"{log.numbered(1)}.gz").write_bytes(b"half of a file that was killed")
+    log.write(5)
+    assert follower.numbers == numbers(0, 510)
+    assert follower.gauge.lost == 0
 
 
 # While nobody follows it.

@@ -161,6 +161,69 @@ def test_a_malformed_line_is_named_by_file_and_byte(file: Path, time: VirtualTim
     )
 
 
+def test_a_line_may_have_as_much_as_is_allowed_and_not_a_byte_more(
+    file: Path, time: VirtualTime
+) -> None:
+    long = "x" * 98  # and two quotes
+    file.write_bytes(f'1\n"{long}"\r\n"{long}"\n'.encode())
+    assert Follower(file, time, max_bytes=100).values() == [1, long, long]
+    follower = Follower(file, time, max_bytes=99)
+    assert follower.values() == [1]
+    follower.subscriber.assert_failed(
+        ValueError,
+        match=f"{file}, line at byte 2: more than 99 bytes in one line; raise max_bytes$",
+    )
+
+
+def test_a_line_that_does_not_end_is_an_error_before_it_does(file: Path, time: VirtualTime) -> None:
+    file.write_text("1\n2\n")
+    follower = Follower(file, time, max_bytes=1000)
+    for _ in range(10):
+        append(file, "x" * 100)
+        assert follower.values() == [1, 2]
+        follower.subscriber.assert_not_ended()
+    append(file, "xx")
+    assert follower.values() == [1, 2]
+    follower.subscriber.assert_failed(ValueError, match="line at byte 4: more than 1000 bytes")
+
+
+@pytest.mark.parametrize("rotate", [False, True])
+def test_the_last_line_of_a_file_is_bounded_without_an_end(
+    file: Path, time: VirtualTime, *, rotate: bool
+) -> None:
+    file.write_text("1\n" + "2" * 101)
+    follower = Follower(file, time, max_bytes=100)
+    assert follower.values() == [1]
+    follower.subscriber.assert_not_ended()  # the last byte may be half of an end
+    if rotate:
+        file.rename(file.with_suffix(".1"))
+        file.write_text("3\n")
+    else:
+        append(file, "2")
+    assert follower.values() == [1]
+    follower.subscriber.assert_failed(ValueError, match="line at byte 2: more than 100 bytes")
+
+
+def test_a_line_that_was_too_long_is_read_again_or_left_out_by_its_position(
+    file: Path, time: VirtualTime
+) -> None:
+    long = "3" * 199_998  # and two quotes
+    lines = ["1\n", "2\n", f'"{long}"\n', "4\n"]
+    file.write_text("".join(lines))
+    follower = Follower(file, time, max_bytes=150_000)
+    assert follower.values() == [1, 2]
+    follower.subscriber.assert_failed(ValueError, match="line at byte 4: more than 150000")
+    before = follower.subscriber.elements[-1].position
+    again = Follower(file, time, after=before, max_bytes=150_000)
+    assert again.values() == []
+    again.subscriber.assert_failed(ValueError, match="line at byte 4: more than 150000")
+    wider = Follower(file, time, after=before, max_bytes=200_000)
+    assert wider.values() == [long, 4]
+    behind_it = wider.subscriber.elements[0].position
+    for after in (behind_it, sum(map(len, lines[:3]))):
+        assert Follower(file, time, after=after, max_bytes=10).values() == [4]
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

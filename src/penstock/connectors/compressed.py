@@ -34,6 +34,8 @@ def open_plain(path: Path) -> int:
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     # On disk, since it may be large; without a name, so that nothing of it stays behind.
     with OPENERS[path.suffix](path, "rb") as packed, TemporaryFile() as plain:
+        if not path.stat().st_size:
+            raise OSError("it is damaged: it is empty")
         try:
             shutil.copyfileobj(packed, plain)
         except DAMAGED as error:
@@ -47,6 +49,8 @@ def read_first(path: Path, count: int) -> bytes | None:
     opener = OPENERS.get(path.suffix, open)
     try:
         with opener(path, "rb") as file:
+            if is_compressed(path) and not path.stat().st_size:
+                return None  # gzip would take it for a file with nothing in it
             first: bytes = file.read(count)
             return first
     except (OSError, *DAMAGED):

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final
 
 from penstock.connectors.arguments import PathGiven, require_file
 from penstock.connectors.files import from_file
-from penstock.connectors.lines import LINE_BYTES, LineTooLong, bounded_lines
+from penstock.connectors.lines import LINE_BYTES, LineTooLong, bounded_lines, length_of
 from penstock.demand import shorten
 from penstock.flow import Flow
 from penstock.flow.arguments import require_callable, require_size
@@ -39,9 +39,9 @@ def read_csv(
     Replay: from_start.
 
     Errors: ``ValueError`` with file and line for a row of another length, for a field that
-    ``types`` cannot turn, and for a line of more than ``max_bytes``, by default 16 MiB. At once:
-    ``FileNotFoundError``, ``IsADirectoryError``, ``ValueError`` for a file without a first line, or
-    a column in ``types`` that it does not name.
+    ``types`` cannot turn, and for a row of more than ``max_bytes``, by default 16 MiB, however many
+    lines its quotes make of it. At once: ``FileNotFoundError``, ``IsADirectoryError``,
+    ``ValueError`` for a file without a first line, or a column in ``types`` that it does not name.
 
     Example:
         >>> from pathlib import Path
@@ -63,15 +63,28 @@ def read_csv(
 
 
 class Lines:
-    """The lines of a file as texts; ``number`` is that of the last one that was read."""
+    """The lines of a file as texts; ``number`` is that of the last one that was read.
+
+    Those of one row have no more than ``max_bytes`` together: quotes may go over many lines.
+    """
 
     def __init__(self, file: BinaryIO, path: Path, max_bytes: int) -> None:
         self._lines = bounded_lines(file, path, max_bytes)
+        self._path = path
+        self._max_bytes = max_bytes
+        self._row_bytes = 0
         self.number = 0
+
+    def end_row(self) -> None:
+        """The next line is the first one of another row."""
+        self._row_bytes = 0
 
     def __iter__(self) -> Iterator[str]:
         for number, line in self._lines:
             self.number = number
+            if self._row_bytes + length_of(line) > self._max_bytes:
+                raise LineTooLong(f"{self._path}, line {number}", self._max_bytes, "row")
+            self._row_bytes += len(line)
             yield line.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
@@ -104,7 +117,9 @@ class Table:
             rows = csv.reader(lines, strict=True)
             try:
                 columns = next(rows, [])
+                lines.end_row()
                 for fields in rows:
+                    lines.end_row()
                     if fields:  # an empty line has none
                         yield self._row(columns, fields)
             except LineTooLong:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 from penstock.connectors.compressed import is_compressed
 from penstock.connectors.listening import SourceListener
@@ -14,6 +16,9 @@ from penstock.connectors.tailed_file import Position, Rewritten, TailedFile, fir
 __all__ = ["Following"]
 
 logger = logging.getLogger(__name__)
+
+SETTLED: Final = 10.0
+"""A compressed file to which nothing was written for so many seconds is complete, or damaged."""
 
 
 class Following:
@@ -27,13 +32,19 @@ class Following:
     """
 
     def __init__(
-        self, name: str, log: Path, start: int | Position, listener: SourceListener | None
+        self,
+        name: str,
+        log: Path,
+        start: int | Position,
+        max_bytes: int,
+        listener: SourceListener | None,
     ) -> None:
         self.position = Position(0, 0, 0, 0)
         self.place = ""
         self._name = name
         self._log = log
         self._start = start
+        self._max_bytes = max_bytes
         self._listener = listener
         self._file: TailedFile | None = None
         # The rotated files that are not to be read, by what does not change when they are renamed.
@@ -46,7 +57,7 @@ class Following:
             file = self._file or self._first_file()
             if file is None:
                 return None
-            first = file.byte
+            place = file.place
             try:
                 line = file.next_line()
                 if line is None:
@@ -61,7 +72,7 @@ class Following:
                 self._go_on_with_copy(file)
                 continue
             if line:
-                self.place = f"{file.path}, line at byte {first}"
+                self.place = place
                 self.position = file.position
                 return line
 
@@ -181,12 +192,14 @@ class Following:
     def _opened(self, path: Path, byte: int) -> TailedFile | None:
         """The file at ``path``; none if it is not there, or a rotated one that cannot be read."""
         try:
-            return TailedFile(path, byte)
+            return TailedFile(path, byte, self._max_bytes)
         except FileNotFoundError:
             return None
         except OSError as error:
             if path == self._log:
                 raise
+            if is_being_compressed(path):
+                return None  # it will be tried again
             inode = inode_of(path)
             if self._known is not None and inode is not None:
                 self._known[inode] = None
@@ -214,13 +227,25 @@ class Following:
                 return True
         if not is_compressed(rotated.path):
             return False
-        # It is being written, or was made of a file that is known; then it has another number.
+        if found is None:
+            # It is made of the file beside it, which is read; without that one, it is damaged.
+            return rotated.path.with_suffix("").exists()
+        # It may be made of a file that is known; then it has another number.
         return not found or any(known and found.startswith(known) for known in self._known.values())
 
     def _lose(self, words: str) -> None:
         logger.error("%s: %s", self._name, words)
         if self._listener is not None:
             self._listener.has_lost(None, words)
+
+
+def is_being_compressed(path: Path) -> bool:
+    """Whether somebody may still write to a compressed file."""
+    try:
+        age = time.time() - path.stat().st_mtime
+    except FileNotFoundError:
+        return False
+    return is_compressed(path) and abs(age) < SETTLED
 
 
 def is_the_same(rotated: Rotated, file: TailedFile) -> bool:

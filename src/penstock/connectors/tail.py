@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from penstock.connectors.arguments import PathGiven, require_path
 from penstock.connectors.following import Following
 from penstock.connectors.json_lines import value_of
+from penstock.connectors.lines import LINE_BYTES
 from penstock.connectors.listening import SourceListener, current_listener
 from penstock.connectors.positions import behind_positions
 from penstock.connectors.tailed_file import Position
@@ -44,6 +45,7 @@ def tail_json_lines(
     *,
     after: int | Sequence[int] = 0,
     poll: float | timedelta = 0.2,
+    max_bytes: int = LINE_BYTES,
     clock: Clock | None = None,
 ) -> Flow[Line]:
     """The values in a file that grows by one on each line, and those that it will have, as JSON.
@@ -56,9 +58,9 @@ def tail_json_lines(
     longer leads, is read to its end before the one that took its place, and so are those between
     the two, if they are found beside it under the usual names: ``log.jsonl.1``,
     ``log.jsonl-20260131``, ``log-1.jsonl``, also with ``.gz``, ``.bz2`` or ``.xz``. If the log was
-    copied and cut, the rest of the copy is read first. What cannot be found any more is lost: an
-    error in the log of the program says so, and a pipeline shows it at its source and in its
-    ledger.
+    copied and cut, the rest of the copy is read first. What cannot be found any more is lost, and
+    so is a compressed file that is damaged: an error in the log of the program says so, and a
+    pipeline shows it at its source and in its ledger.
 
     Emits when: a line is wanted and one is complete.
     Backpressures when: nothing is wanted; nothing is read.
@@ -70,7 +72,8 @@ def tail_json_lines(
     Replay: position, that of the line. The position knows its file, by its number in the file
     system and a checksum, so what was rotated meanwhile is found.
 
-    Errors: ``ValueError`` with file and byte for what is no JSON, or null; ``OSError`` if the file
+    Errors: ``ValueError`` with file and byte for what is no JSON, or null, and for a line of more
+    than ``max_bytes``, by default 16 MiB, whether or not it has an end; ``OSError`` if the file
     cannot be read. At once: ``IsADirectoryError``, ``ValueError`` for ``poll`` not above 0.
 
     Example:
@@ -87,13 +90,14 @@ def tail_json_lines(
     file = require_path(NAME, path)
     first = require_position("after", after)
     seconds = require_seconds(NAME, "poll", poll)
+    most = require_size(NAME, "max_bytes", max_bytes)
     checked_clock = require_clock(NAME, clock)
 
     listener = current_listener()
 
     def behind(position: Any) -> Flow[Line]:
         start = first if position is None else require_position("position", position)
-        return Flow(Tail(file, start, seconds, checked_clock, listener))
+        return Flow(Tail(file, start, seconds, most, checked_clock, listener))
 
     return behind_positions(NAME, behind, attrgetter("position"))
 
@@ -120,6 +124,7 @@ class Tail(Origin):
         path: Path,
         start: int | Position,
         poll: float,
+        max_bytes: int,
         clock: Clock | None,
         listener: SourceListener | None,
     ) -> None:
@@ -127,12 +132,13 @@ class Tail(Origin):
         self._path = path
         self._start = start
         self._poll = poll
+        self._max_bytes = max_bytes
         self._clock = clock
         self._listener = listener
 
     def open(self, host: Host, each: int) -> Elements:
         """Nothing is opened before the first pull."""
-        following = Following(NAME, self._path, self._start, self._listener)
+        following = Following(NAME, self._path, self._start, self._max_bytes, self._listener)
         return self._lines(following, Alarm(self._clock, host))
 
     def _lines(self, log: Following, alarm: Alarm) -> Elements:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from penstock.connectors.compressed import is_compressed, open_plain, read_first
+from penstock.connectors.lines import LINE_BYTES, LineTooLong, length_of
 
 __all__ = ["Position", "Rewritten", "TailedFile", "first_bytes"]
 
@@ -40,11 +41,14 @@ class TailedFile:
     """An open file, and the next line of it that nobody has read.
 
     ``byte``  where that line begins
+
+    No more of a line is held than ``max_bytes`` and one chunk.
     """
 
-    def __init__(self, path: Path, byte: int = 0) -> None:
+    def __init__(self, path: Path, byte: int = 0, max_bytes: int = LINE_BYTES) -> None:
         self.path = path
         self.byte = byte
+        self._max_bytes = max_bytes
         self._descriptor = open_plain(path)
         self._is_compressed = is_compressed(path)
         status = os.fstat(self._descriptor)
@@ -60,6 +64,12 @@ class TailedFile:
         self._read = byte
         self._lines: deque[bytes] = deque()
         self._begun: list[bytes] = []
+        self._begun_bytes = 0
+
+    @property
+    def place(self) -> str:
+        """Where the next line begins, in words."""
+        return f"{self.path}, line at byte {self.byte}"
 
     @property
     def position(self) -> Position:
@@ -77,17 +87,18 @@ class TailedFile:
         return self._head
 
     def next_line(self) -> bytes | None:
-        """A complete line, or none yet. Raises ``Rewritten``."""
+        """A complete line, or none yet. Raises ``Rewritten`` and ``LineTooLong``."""
         while not self._lines:
+            # One byte more may be the first half of its end.
+            if self._begun_bytes > self._max_bytes + 1:
+                raise LineTooLong(self.place, self._max_bytes)
             if not self._fill():
                 return None
         return self._taken(self._lines.popleft())
 
     def rest(self) -> bytes:
         """What follows the last complete line, now that no more will come."""
-        line = b"".join(self._begun)
-        self._begun.clear()
-        return self._taken(line)
+        return self._taken(self._completed(b""))
 
     def close(self) -> None:
         """Let go of the file."""
@@ -107,14 +118,23 @@ class TailedFile:
         self._read += len(chunk)
         *lines, begun = chunk.split(b"\n")
         if lines:
-            first = b"".join([*self._begun, lines[0]])
-            self._begun.clear()
+            first = self._completed(lines[0])
             self._lines.extend(line + b"\n" for line in (first, *lines[1:]))
         if begun:
             self._begun.append(begun)
+            self._begun_bytes += len(begun)
         return bool(chunk)
 
+    def _completed(self, end: bytes) -> bytes:
+        """The line that was begun, with its end."""
+        line = b"".join([*self._begun, end])
+        self._begun.clear()
+        self._begun_bytes = 0
+        return line
+
     def _taken(self, line: bytes) -> bytes:
+        if length_of(line) > self._max_bytes:
+            raise LineTooLong(self.place, self._max_bytes)
         self.byte += len(line)
         self._window = (self._window + line)[-WINDOW:]
         if len(self._head) < HEAD:
