@@ -144,6 +144,15 @@ def test_a_password_in_an_address_is_used_and_hinted_at_and_not_shown(
     assert f"somebody listens at {address}/live?token=..." in there.stdout
     assert f"nobody answers at {address}/live?token=...: Connection refused" in gone.stdout
     assert "give it as auth=(user, password)" in caplog.text
+    for found in (there, gone):  # the log says it once, a check each time
+        (line,) = [line for line in found.stdout.splitlines() if line.startswith("warning")]
+        _, source, words = line.split(maxsplit=2)
+        assert source == "departures"
+        assert words == (
+            f"from_websocket: the address {address}/live?token=... has a password in it, which "
+            "others may see in your code and settings; give it as auth=(user, password)"
+        )
+    assert (there.exit_code, gone.exit_code) == (0, 1)
     assert "SECRET" not in there.output + gone.output + caplog.text
 
 

@@ -90,6 +90,9 @@ def test_what_opens_a_server_is_shown_nowhere(
         def connects_to(self, url: str) -> None:
             announced.append(url)
 
+        def has_advice(self, words: str) -> None:
+            states.append(words)
+
         def has_trouble(self, words: str) -> None:
             states.append(words)
 
@@ -106,6 +109,7 @@ def test_what_opens_a_server_is_shown_nowhere(
         flow.run_sync()
     assert announced == [f"{address}/live?token=...", address]
     assert any("connected to" in state for state in states)
+    assert any("give it as auth=" in state for state in states)
     shown = [
         str(up.value), repr(up.value), repr(flow), str(flow.explain()), repr(given),
         str(given.explain()), repr(vars(given.plan.origin)), *states, caplog.text,

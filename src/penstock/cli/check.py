@@ -79,8 +79,9 @@ class Check:
             yield from self._on_the_way(run)
 
     def _sources(self, run: PipelineRun) -> Iterator[Finding]:
-        """Whether there is somebody where the sources will connect to."""
+        """What should be changed about the sources, and whether they will find somebody."""
         for name, source in run.sources.items():
+            yield from (Finding(name, "warning", words) for words in source.advice)
             for url in source.urls:
                 yield self._found(name, "", partial(require_listener, url))[1]
 

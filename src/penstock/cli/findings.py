@@ -20,7 +20,8 @@ COLOURS: Final = {"ok": "green", "warning": "yellow", "problem": "red"}
 class Finding:
     """One thing: whether it is as it should be, and else what to do.
 
-    A ``warning`` is about something that not every pipeline needs.
+    A ``warning`` is about something that not every pipeline needs, or that works and should be
+    changed.
     """
 
     subject: str

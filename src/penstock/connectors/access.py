@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from penstock.connectors.listening import current_listener
 from penstock.connectors.tls import SourceTls, require_source_tls
 from penstock.demand import shorten
 from penstock.runtime import shown_address
@@ -93,15 +94,17 @@ def require_access(
 
 
 def hint_at_auth(connector: str, shown: str) -> None:
-    """Say once for each address that there is a better place for a password."""
+    """Say that there is a better place for a password; in the log once for each address."""
+    words = (
+        f"{connector}: the address {shown} has a password in it, which others may see in your code "
+        "and settings; give it as auth=(user, password)"
+    )
+    listener = current_listener()
+    if listener is not None:
+        listener.has_advice(words)
     if shown not in _hinted:
         _hinted.add(shown)
-        logger.warning(
-            "%s: the address %s has a password in it, which others may see in your code and "
-            "settings; give it as auth=(user, password)",
-            connector,
-            shown,
-        )
+        logger.warning("%s", words)
 
 
 def require_headers(connector: str, headers: Any) -> Mapping[str, str]:

@@ -19,6 +19,9 @@ class SourceListener(Protocol):
     def connects_to(self, url: str) -> object:
         """The source was assembled, and will connect there when it runs. The url has no secrets."""
 
+    def has_advice(self, words: str) -> object:
+        """The source was assembled in a way that works and should be another. No secrets in it."""
+
     def has_trouble(self, words: str) -> object:
         """Something keeps it from its work; an empty text says that all is well again."""
 

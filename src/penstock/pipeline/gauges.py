@@ -45,7 +45,8 @@ def as_text(thing: Any) -> str:
 class SourceGauge:
     """Counts what comes out of a source.
 
-    ``lost``  elements that never will, as far as the source says; ``None`` if it does not know
+    ``lost``    elements that never will, as far as the source says; ``None`` if it does not know
+    ``advice``  what should be changed in the way that it was assembled
     """
 
     def __init__(self, name: str) -> None:
@@ -55,10 +56,15 @@ class SourceGauge:
         self.trouble = ""
         self.lost: int | None = 0
         self.urls: list[str] = []
+        self.advice: list[str] = []
 
     def connects_to(self, url: str) -> None:
         """The source will connect there."""
         self.urls.append(url)
+
+    def has_advice(self, words: str) -> None:
+        """The source says what should be changed about it, although it works."""
+        self.advice.append(words)
 
     def has_trouble(self, words: str) -> None:
         """The source says what keeps it from its work; nothing, if that is over."""
