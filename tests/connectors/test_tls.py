@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import socket
 import ssl
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,6 +17,7 @@ import pytest
 from penstock import Flow, Retry
 from penstock.connectors import (
     Server,
+    client_certificate,
     from_server_sent_events,
     from_websocket,
     serve_server_sent_events,
@@ -134,19 +137,140 @@ def test_an_authority_that_is_not_known_is_refused_once_with_what_to_do(
             assert len(str(refused.value).splitlines()) == 1
 
 
-@ENDS
-def test_a_server_may_want_a_certificate_of_ours(
-    serve: Serve, read: Read, authority: Authority, here: Certificate
-) -> None:
+# A server that wants a certificate of ours.
+
+VERSIONS = pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+ADDRESSES = pytest.mark.parametrize(
+    ("scheme", "read"), [("wss", from_websocket), ("https", from_server_sent_events)]
+)
+
+
+def wanting(
+    here: Certificate,
+    authority: Authority,
+    version: ssl.TLSVersion,
+    mode: ssl.VerifyMode = ssl.CERT_REQUIRED,
+) -> ssl.SSLContext:
     wants = here.context()
-    wants.verify_mode = ssl.CERT_REQUIRED
+    wants.verify_mode = mode
     wants.load_verify_locations(authority.file)
+    wants.maximum_version = version
+    return wants
+
+
+def showing(authority: Authority, certificate: Certificate) -> ssl.SSLContext:
     shows = ssl.create_default_context(cafile=authority.file)
-    with serve(three, ssl=wants) as server:
-        with pytest.raises(ConnectionError, match="gave up"):
-            read(server.address, ssl=authority.file, reconnect=Retry(times=0)).run_sync()
-        shows.load_cert_chain(*here)
-        assert read(server.address, ssl=shows).count().run_sync() == 3
+    shows.load_cert_chain(*certificate)
+    return shows
+
+
+def require_refused_once(read: Read, address: str, trusted: Path | ssl.SSLContext) -> None:
+    """All attempts are allowed; there is one."""
+    states: list[str] = []
+    with pytest.raises(ConnectionError) as refused:
+        read(f"{address}/?token=SECRET", ssl=trusted, on_state=states.append).run_sync()
+    assert str(refused.value) == (
+        f"{read.__name__}: {address}/?token=...: the server wants a certificate of ours that it "
+        "trusts; give ssl= an SSLContext that has one, by load_cert_chain; there is no other "
+        "attempt"
+    )
+    assert states == []
+
+
+@ENDS
+@VERSIONS
+def test_a_server_may_want_a_certificate_of_ours(
+    serve: Serve, read: Read, version: ssl.TLSVersion, authority: Authority, here: Certificate
+) -> None:
+    trusting = ssl.create_default_context(cafile=authority.file)
+    with serve(three, ssl=wanting(here, authority, version)) as server:
+        require_refused_once(read, server.address, authority.file)
+        require_refused_once(read, server.address, trusting)
+        assert read(server.address, ssl=showing(authority, here)).count().run_sync() == 3
+
+
+@contextmanager
+def answering_nobody(context: ssl.SSLContext) -> Iterator[tuple[str, list[str]]]:
+    """A server that alerts as OpenSSL does, and hangs up on whoever sends something.
+
+    Gives its address, and the requests that it has got.
+    """
+    requests: list[str] = []
+
+    def meet(plain: socket.socket) -> None:
+        try:
+            with context.wrap_socket(plain, server_side=True) as connection:
+                request = connection.recv(1000).decode()
+                requests.extend([request.partition(" ")[0]] if request else [])
+        except OSError:
+            plain.close()  # behind an alert, say
+
+    def serve() -> None:
+        while True:
+            try:
+                plain, _ = listening.accept()
+            except OSError:
+                return  # that was the end
+            meet(plain)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}", requests
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@ADDRESSES
+@VERSIONS
+def test_an_alert_that_wants_a_certificate_is_not_tried_again(
+    scheme: str, read: Read, version: ssl.TLSVersion, authority: Authority, here: Certificate
+) -> None:
+    with answering_nobody(wanting(here, authority, version)) as (address, requests):
+        require_refused_once(read, f"{scheme}://{address}", authority.file)
+    assert requests == []
+
+
+@ADDRESSES
+@VERSIONS
+def test_a_certificate_that_the_server_does_not_trust_is_not_tried_again(
+    scheme: str,
+    read: Read,
+    version: ssl.TLSVersion,
+    authority: Authority,
+    stranger: Authority,
+    here: Certificate,
+) -> None:
+    shows = showing(authority, stranger.for_here())
+    with answering_nobody(wanting(here, authority, version)) as (address, _):
+        require_refused_once(read, f"{scheme}://{address}", shows)
+
+
+@ADDRESSES
+@pytest.mark.parametrize("mode", [ssl.CERT_OPTIONAL, ssl.CERT_REQUIRED])
+def test_a_server_that_hangs_up_for_another_reason_is_tried_again(
+    scheme: str,
+    read: Read,
+    mode: ssl.VerifyMode,
+    authority: Authority,
+    here: Certificate,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client_certificate, "PATIENCE", 0.5)
+    wants = wanting(here, authority, ssl.TLSVersion.TLSv1_3, mode)
+    trusted = authority.file if mode is ssl.CERT_OPTIONAL else showing(authority, here)
+    twice = Retry(times=1, backoff=0.01)
+    with (
+        answering_nobody(wants) as (address, requests),
+        pytest.raises(ConnectionError, match="gave up on .* after 2 attempts"),
+    ):
+        read(f"{scheme}://{address}", ssl=trusted, reconnect=twice).run_sync()
+    assert requests == ["GET", "GET"]
+
+
+# In the clear, or in part.
 
 
 @ENDS

@@ -24,6 +24,7 @@ And what they are made of:
 ``credit.py``             demand that is told to the other end
 ``remote.py``             a source at the other end of a connection
 ``access.py``             what it shows to be let in; ``tls.py`` whom it trusts
+``client_certificate.py`` whether it should show a certificate as well
 ``bounded_stream.py``     what it reads of server-sent events, and no more of one than is allowed
 ``reconnecting.py``       a connection that is made anew when it is lost
 ``positions.py``          sources that go on behind a position

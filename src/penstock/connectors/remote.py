@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from penstock.connectors.access import Access
+from penstock.connectors.client_certificate import WANTED, wants_certificate
 from penstock.connectors.listening import announced
 from penstock.connectors.own_loop import where_a_loop_is
 from penstock.connectors.reconnecting import (
@@ -86,6 +87,12 @@ class Visits(ABC):
     async def make(self) -> None:
         """Give all elements until the other end has no more."""
         await self.reconnecting.keep(self.visit)
+
+    async def require_no_certificate_wanted(self, error: Exception) -> None:
+        """Raise ``ConnectionError`` if that is why the server did not answer: it would not help."""
+        if await wants_certificate(self.remote.url, self.remote.access.context, error):
+            words = f"{self.remote}: {WANTED}; there is no other attempt"
+            raise ConnectionError(words) from error
 
     @abstractmethod
     async def visit(self) -> None:

@@ -7,6 +7,7 @@ from asyncio import timeout
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 from contextlib import aclosing
 from functools import partial
+from ssl import SSLError
 from typing import Any, Final
 
 from httpx import AsyncHTTPTransport, Request, Response, Timeout, TransportError
@@ -133,8 +134,10 @@ class EventVisits(Visits):
             verify=True if access.context is None else access.context,
             socket_options=[*SMALL_WINDOW, *WATCHED],
         )
+        is_answered = False
         try:
             async with transport, aclosing(await self._answer(transport)) as response:
+                is_answered = True
                 if self._goes_on_after(response):
                     await self._take(EventSource(self._bounded(response)))
         except (NotDecoded, SSEError) as error:  # which is a TransportError as well
@@ -142,11 +145,13 @@ class EventVisits(Visits):
         except EventTooLarge:
             words = f"{self.remote} sent more than {self._max_bytes} bytes in one event"
             raise ValueError(f"{words}; raise max_bytes") from None
-        except TransportError as error:
+        except (TransportError, SSLError) as error:  # httpx lets the latter through at times
             distrust = certificate_problem(error)
             if distrust:
                 words = f"{self.remote}: {distrust}; there is no other attempt"
                 raise ConnectionError(words) from error
+            if not is_answered:
+                await self.require_no_certificate_wanted(error)
             reason = printable(str(error)) or type(error).__name__
             raise Lost(f"no connection: {reason}") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -13,6 +14,7 @@ from penstock.demand import shorten
 __all__ = [
     "ServerTls",
     "SourceTls",
+    "causes",
     "certificate_problem",
     "require_server_tls",
     "require_source_tls",
@@ -113,16 +115,22 @@ def with_certificate(connector: str, context: ssl.SSLContext) -> ssl.SSLContext:
 
 def certificate_problem(error: BaseException | None) -> str:
     """What is wrong with the certificate of a server, if ``error`` comes from that; in one line."""
+    for each in causes(error):
+        if isinstance(each, ssl.SSLCertVerificationError):
+            advice = (
+                "; give the file of its authority as ssl="
+                if each.verify_code in UNKNOWN_AUTHORITY
+                else ""
+            )
+            reason = each.verify_message.rstrip(".")
+            return f"the certificate of the server is refused: {reason}{advice}"
+    return ""
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and all that it comes from."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        if isinstance(error, ssl.SSLCertVerificationError):
-            advice = (
-                "; give the file of its authority as ssl="
-                if error.verify_code in UNKNOWN_AUTHORITY
-                else ""
-            )
-            reason = error.verify_message.rstrip(".")
-            return f"the certificate of the server is refused: {reason}{advice}"
+        yield error
         error = error.__cause__ or error.__context__
-    return ""

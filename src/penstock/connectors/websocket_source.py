@@ -144,6 +144,7 @@ class WebsocketVisits(Visits):
         """Take elements until the server has no more, as it can: as requested, or as they come."""
         access = self.remote.access
         trust: dict[str, Any] = {} if access.context is None else {"ssl": access.context}
+        is_answered = False
         try:
             async with (Direct if access.is_secret else connect)(
                 url_behind(self.remote.url, self._position),
@@ -158,13 +159,19 @@ class WebsocketVisits(Visits):
                 close_timeout=CLOSING,
             ) as connection:
                 set_options(connection, WATCHED)
+                is_answered = True
                 self.reconnecting.connected()
                 if connection.subprotocol == PROTOCOL:
                     await self._take_what_is_requested(connection)
                 else:
                     await self._take_what_comes(connection)
         except (ConnectionClosed, InvalidHandshake, OSError) as error:
-            raise self._verdict_on(error) from error
+            verdict = self._verdict_on(error)
+            if isinstance(verdict, Lost) and not (
+                is_answered or isinstance(error, InvalidStatus | TimeoutError)
+            ):
+                await self.require_no_certificate_wanted(error)
+            raise verdict from error
 
     def _verdict_on(self, error: Exception) -> Exception:
         """What a connection that failed means: it is lost, or there is no use in another one."""
