@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import struct
+import subprocess
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -10,10 +13,11 @@ from typing import Final, NamedTuple
 
 from tests.faults.processes import descendants
 
-__all__ = ["Listener", "listeners", "listeners_of_tree"]
+__all__ = ["Listener", "listeners", "listeners_in_the_eyes_of_ss", "listeners_of_tree"]
 
 TABLES: Final = ("tcp", "tcp6")
 LISTENS: Final = "0A"
+OWNER: Final = re.compile(r"pid=(\d+)")
 
 
 class Listener(NamedTuple):
@@ -38,6 +42,23 @@ def listeners(processes: Iterable[int]) -> set[Listener]:
     """Where these processes listen."""
     held = {inode for process in processes for inode in sockets_of(process)}
     return {listener for inode, listener in all_listeners() if inode in held}
+
+
+def listeners_in_the_eyes_of_ss(processes: Iterable[int]) -> set[Listener] | None:
+    """The same as another program tells it; ``None`` where it is not installed."""
+    program = shutil.which("ss")
+    if program is None:
+        return None
+    told = subprocess.run([program, "-Hltnp"], check=True, capture_output=True, text=True).stdout
+    wanted = set(processes)
+    found: set[Listener] = set()
+    for line in told.splitlines():
+        if wanted.isdisjoint(int(owner) for owner in OWNER.findall(line)):
+            continue
+        host, _, port = line.split()[3].rpartition(":")
+        host = host.strip("[]").partition("%")[0]
+        found.add(Listener(ip_address("::" if host == "*" else host), int(port)))
+    return found
 
 
 def sockets_of(process: int) -> Iterator[str]:

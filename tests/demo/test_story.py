@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
+import secrets
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
+
+from tests.attacks.listening import Listener, listeners, listeners_in_the_eyes_of_ss
+from tests.faults.processes import MARK, marked
 
 FAST = ("--no-browser", "--speed", "40000")
 WEEK = "the week           6,098        982"
@@ -19,16 +26,38 @@ sys.exit(tell(options))
 """
 
 
-def run_demo(*arguments: str) -> list[str]:
-    done = subprocess.run(
+def run_demo(*arguments: str, on_line: Callable[[str], object] = lambda mark: None) -> list[str]:
+    """What it says; ``on_line`` is called with the mark of its processes whenever it does so."""
+    mark, lines = secrets.token_hex(), []
+    with subprocess.Popen(
         [sys.executable, *arguments],
+        env={**os.environ, MARK: mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout.splitlines()
+    ) as demo:
+        assert demo.stdout is not None
+        for line in demo.stdout:
+            lines.append(line.removesuffix("\n"))
+            on_line(mark)
+    assert demo.returncode == 0, "\n".join(lines)
+    return lines
+
+
+class Ears:
+    """Where all processes of a demo have listened."""
+
+    def __init__(self) -> None:
+        self.found: set[Listener] = set()
+
+    def look(self, mark: str) -> None:
+        processes = marked(mark)
+        before = listeners(processes)
+        told = listeners_in_the_eyes_of_ss(processes)
+        after = listeners(processes)
+        self.found |= before | after | (told or set())
+        if told is not None:
+            assert before & after <= told  # others may have come or gone meanwhile
 
 
 def require_right_totals(lines: list[str]) -> None:
@@ -47,12 +76,24 @@ def require_crash_at(rows: int, lines: list[str]) -> None:
 
 @pytest.mark.timeout(600)
 def test_a_demo_that_is_killed_in_the_middle_ends_with_the_same_totals() -> None:
-    lines = run_demo("-m", "penstock.demo", *FAST, "--crash")
+    ears = Ears()
+    lines = run_demo("-m", "penstock.demo", *FAST, "--crash", on_line=ears.look)
     require_right_totals(lines)
     require_crash_at(120, lines)
+    require_loopback_only(ears, lines)
     pages = [line.partition("?token=")[0] for line in lines if line.startswith("the page: http")]
     assert len(pages) == 2
     assert len({*pages}) == 1  # a page that was open goes on; only what opens another one is new
+
+
+def require_loopback_only(ears: Ears, lines: list[str]) -> None:
+    pages = {
+        int(port) for line in lines for port in re.findall(r"the page: http://.*:(\d+)/", line)
+    }
+    ports = {each.port for each in ears.found}
+    assert pages <= ports
+    assert len(ports - pages) >= 4  # the airport, Spark, and the port by which it calls, twice
+    assert [each for each in ears.found if not each.is_private] == []
 
 
 @pytest.mark.full
