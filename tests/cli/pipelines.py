@@ -172,8 +172,13 @@ def stuck(numbers: Any) -> Any:
     return rows.filter(lambda row: threading.Event().wait()).rows()
 
 
+def flows_of_numbers(settings: Settings) -> Flow[int]:
+    return Flow.range(settings.count).concat_map(lambda number: Flow.of(number, -number))
+
+
 resumes = pipeline("resumes", paced_rows, ledger, through=on_spark)
 spark_ticks = pipeline("spark-ticks", ticks, terminal, through=live_on_spark)
+spark_flows = pipeline("spark-flows", flows_of_numbers, terminal, through=live_on_spark)
 spark_rows = pipeline("spark-rows", rows, terminal, through=on_spark)
 other_rows = pipeline("other-rows", rows, terminal, through=on_spark)
 stuck_rows = pipeline("stuck-rows", rows, terminal, through=stuck)

@@ -190,6 +190,15 @@ def test_a_problem_is_one_line_and_exit_code_1(
     assert checked.stderr == ""
 
 
+def test_what_is_not_known_of_a_restart_before_it_runs_is_said(tmp_path: Path) -> None:
+    place = str(tmp_path / "checkpoint")
+    checked = check(f"{PIPELINES}:spark_flows", "--no-spark", "--checkpoint", place)
+    (line,) = (line for line in checked.stdout.splitlines() if line.split()[1] == "resume")
+    assert line.startswith("ok")
+    assert "the function of concat_map at " in line
+    assert "has to give the same flow again, and whether that flow can go on is seen" in line
+
+
 def test_debug_shows_the_traceback_of_a_problem() -> None:
     checked = check(f"{PIPELINES}:no_source", "--debug")
     assert checked.exit_code == 1

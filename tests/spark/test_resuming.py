@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from penstock import Flow, VirtualTime
+from penstock.connectors import read_json_lines
 from penstock.spark import CannotResume, SparkFlow
 from penstock.spark.deployment import Deployment, deployed, pipeline_in
 from penstock.spark.pipeline import require_resumable
@@ -151,6 +152,69 @@ def test_a_union_has_a_journal_for_each_stream_and_each_goes_on_where_it_was(
     assert len(numbers) == len({*numbers})
     both = {row.number for row in first.elements} | {*numbers}
     assert both == {*range(100), *range(1_000, 1_060)}
+
+
+def archive(folder: Path, *, opened: list[str]) -> Flow[Any]:
+    """The files of two folders, one after the other, in small portions."""
+
+    def lines_of(file: Path) -> Flow[Any]:
+        opened.append(f"{file.parent.name}/{file.stem}")
+        return read_json_lines(file)
+
+    def files_of(name: str) -> Flow[Path]:
+        return Flow.from_iterable(sorted((folder / name).glob("*.jsonl")))
+
+    lines = Flow.of("old", "none", "new").concat_map(files_of).concat_map(lines_of)
+    return lines.on_spark(
+        SCHEMA, name="archive", checkpoint=folder / "checkpoint", batch_rows=10, max_rows=20
+    ).rows()
+
+
+def write_archive(folder: Path) -> None:
+    """Files of 30 numbers each, and one in the middle that has none."""
+    sizes = {"old/a": 30, "old/b": 0, "old/c": 30, "new/a": 30, "new/b": 30}
+    first = 0
+    for name, size in sizes.items():
+        file = folder / f"{name}.jsonl"
+        file.parent.mkdir(exist_ok=True)
+        numbers = range(first, first + size)
+        file.write_text("".join(f'{{"number": {number}}}\n' for number in numbers))
+        first += size
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_stream_of_many_files_goes_on_in_the_file_where_it_was(tmp_path: Path) -> None:
+    write_archive(tmp_path)
+    seen: list[int] = []
+    opened: list[str] = []
+    for taken in (25, 40):
+        run: ManualSubscriber[Any] = ManualSubscriber(request=taken)
+        archive(tmp_path, opened=opened).subscribe(run)
+        run.await_elements(taken, PATIENCE)
+        run.cancel()
+        seen += [row.number for row in run.elements]
+    opened.clear()
+    last: ManualSubscriber[Any] = ManualSubscriber(request=1 << 40)
+    archive(tmp_path, opened=opened).subscribe(last)
+    last.await_end(PATIENCE)
+    last.assert_completed()
+    seen += [row.number for row in last.elements]
+    assert sorted({*seen}) == [*range(120)]
+    assert len(seen) - 120 <= 20  # what was in a batch that was not delivered as a whole
+    assert [row.number for row in last.elements] == [*range(last.elements[0].number, 120)]
+    assert "old/a" not in opened
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_list_of_files_from_which_one_is_gone_is_refused(tmp_path: Path) -> None:
+    write_archive(tmp_path)
+    run: ManualSubscriber[Any] = ManualSubscriber(request=40)
+    archive(tmp_path, opened=[]).subscribe(run)
+    run.await_elements(40, PATIENCE)
+    run.cancel()
+    (tmp_path / "old/a.jsonl").unlink()
+    with pytest.raises(CannotResume, match=r"again, whose flow was running, and upstream gave"):
+        archive(tmp_path, opened=[]).run_sync()
 
 
 def test_a_union_is_of_flows_on_spark() -> None:

@@ -63,7 +63,7 @@ class SparkCheck:
         if self._pipeline.checkpoint is None:
             return "it begins again each time, without a checkpoint"
         require_resumable(self._pipeline)
-        return "; ".join(RESUMES[each.replay] for each in self._pipeline.inputs)
+        return "; ".join(map(goes_on, self._pipeline.inputs))
 
     def _checkpoint(self) -> str | None:
         place = self._pipeline.checkpoint
@@ -138,6 +138,13 @@ class SparkCheck:
             ]
             streams.append(session.readStream.format("rate").load().select(*columns))
         return streams
+
+
+def goes_on(each: Input) -> str:
+    """How an input goes on after a restart, and what nobody knows of that before it runs."""
+    resumption = each.resuming.resumption
+    unseen = () if resumption is None else resumption.unseen
+    return "; ".join((RESUMES[each.replay], *unseen))
 
 
 def empty_journals(inputs: Sequence[Input], folder: str) -> Iterator[str]:

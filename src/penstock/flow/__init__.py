@@ -15,6 +15,8 @@
 ``awaiting.py``    pulls a flow for a task of asyncio
 ``event_loop.py``  which loop the coroutines of a run belong to
 ``intake.py``      where foreign publishers enter
+``resumption.py``  how a flow goes on after a restart: ``places.py``, ``inner_flows.py``
+``placed.py``      an element with its place
 ``retry.py``       when and how often a flow that failed is run anew
 ``spark_hook.py``  where Spark is looked up
 ``site.py``        which line of the user's code made an operator

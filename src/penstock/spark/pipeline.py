@@ -118,7 +118,8 @@ class Input:
         if self.replay == "position" and taken and place is None:
             raise CannotResume(
                 f"the checkpoint has {taken} elements, and not the position of the last one: they "
-                'were recorded with resume="none"; keep that, or name another checkpoint'
+                'were recorded with another resume=, "none" or "from_start"; keep that, or name '
+                "another checkpoint"
             )
         if self.resuming.resumption is not None:
             return self.resuming.resumption.placed(place)

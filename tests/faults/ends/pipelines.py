@@ -89,6 +89,20 @@ def merged(settings: Settings) -> Flow[Any]:
     return Flow.merge(even, odd).map(partial(renamed, "merge"))
 
 
+def files(settings: Settings) -> Flow[Any]:
+    """A file after the other: one that is counted, one without lines, one that has positions."""
+
+    def lines_of(name: str) -> Flow[Any]:
+        if name != "last":
+            return read_json_lines(settings.file(f"{name}.jsonl"))
+        lines = tail_json_lines(settings.file("last.jsonl"))
+        return lines.map(lambda line: line.value).take_while(
+            lambda x: number_of(x) < settings.count
+        )
+
+    return Flow.of("first", "empty", "last").concat_map(lines_of).map(partial(renamed, "files"))
+
+
 def growing(settings: Settings) -> Flow[Any]:
     """A file that grows while it is read; the number after the last one ends it."""
 
@@ -117,6 +131,7 @@ SOURCES: Final[dict[str, Callable[[Settings], Flow[Any]]]] = {
     "json": json_lines,
     "parquet": parquet_rows,
     "merge": merged,
+    "files": files,
     "tail": growing,
     "websocket": messages,
     "events": events,

@@ -56,6 +56,9 @@ def write_files(folder: Path, count: int) -> None:
     write_lines(folder / "in.jsonl", range(count))
     write_lines(folder / "even.jsonl", range(0, count, 2))
     write_lines(folder / "odd.jsonl", range(1, count, 2))
+    write_lines(folder / "first.jsonl", range(count // 2))
+    write_lines(folder / "empty.jsonl", ())
+    write_lines(folder / "last.jsonl", range(count // 2, count + 1))
     write_table(pa.table({"number": list(range(count))}), folder / "in.parquet")
 
 

@@ -41,6 +41,10 @@ def pool() -> Iterator[ThreadPool]:
         made.close()
 
 
+def twice(x: Any) -> Flow[Any]:
+    return Flow.of(x, x)
+
+
 FLOWS: dict[str, Make] = {
     "two ranges": lambda: Flow.merge(numbers(), Flow.range(1_000, 1_020)),
     "range and positions": lambda: Flow.merge(numbers(), letters()),
@@ -61,6 +65,7 @@ FLOWS: dict[str, Make] = {
     "positions alone": lambda: letters().map(str.upper).filter(lambda x: x != "C"),
     "limited": lambda: Flow.merge(numbers(), letters()).limit_rate(4).map(lambda x: [x]),
     "limited inputs": lambda: Flow.merge(numbers().limit_rate(3), letters().limit_rate(2)),
+    "flows of elements": lambda: Flow.merge(numbers(), letters().concat_map(twice)).map(str),
     "watched": lambda: Flow.merge(numbers(), letters()).named("all").log(),
 }
 
@@ -130,10 +135,6 @@ def test_what_is_discarded_is_seen_without_its_place() -> None:
     assert discarded == ["b"]
 
 
-def twice(x: Any) -> Flow[Any]:
-    return Flow.of(x, x)
-
-
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -147,7 +148,6 @@ def twice(x: Any) -> Flow[Any]:
         (lambda: numbers().buffer(3, every=1, clock=VirtualTime()), "buffer"),
         (lambda: numbers().debounce(1, clock=VirtualTime()), "debounce"),
         (lambda: numbers().flat_map(twice), "flat_map"),
-        (lambda: numbers().concat_map(twice), "concat_map"),
         (lambda: numbers().retry(3), "retry"),
         (lambda: numbers().on_backpressure_latest(), "on_backpressure_latest"),
         (lambda: Flow.combine_latest(numbers(), letters()), "combine_latest"),

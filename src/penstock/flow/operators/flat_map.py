@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from penstock.api import Publisher
@@ -33,7 +34,23 @@ class FlatMap(Stage):
         self._concurrency = concurrency
         self._prefetch = prefetch
         # One after the other, they give the same again if each of the publishers does.
-        self.rerun = Rerun(repeats=None, severable=True) if concurrency == 1 else BY_TIME
+        self.rerun = Rerun(repeats=None, severable=True) if self.one_at_a_time else BY_TIME
+
+    @property
+    def one_at_a_time(self) -> bool:
+        """Whether a publisher is made when the one before has completed."""
+        return self._concurrency == 1
+
+    @property
+    def function(self) -> Callable[[Any], Publisher[Any]]:
+        """What makes a publisher of an element."""
+        return self._function
+
+    def calling(self, function: Callable[[Any], Publisher[Any]]) -> FlatMap:
+        """The same with another function."""
+        moved = copy(self)
+        moved._function = function
+        return moved
 
     def apply(self, elements: Elements, host: Host) -> Elements:
         """What it knows of its size is said at once."""
