@@ -26,6 +26,7 @@ from penstock.connectors import (
     write_parquet,
     write_sqlite,
 )
+from penstock.connectors.text_file import TextFile
 from penstock.delivery import Epoch, RunStart
 from penstock.pipeline.batches import BatchedSink, SinkBatches
 from tests.faults.crashing import around, nothing
@@ -36,6 +37,8 @@ ROOT: Final = Path(__file__).parents[2]
 BATCHES: Final = 6
 ROWS: Final = 2_000
 """In a batch, which is more than a sink gathers before it writes."""
+ROTATE_BYTES: Final = 1_000
+"""A batch has more, so that a file is rotated after each one."""
 
 Row = dict[str, Any]
 End = Callable[..., object]
@@ -73,6 +76,10 @@ def run(folder: Path) -> None:
     made = {
         "lines": write_json_lines(folder / "rows.jsonl"),
         "csv": write_csv(folder / "rows.csv", ["number", "text"]),
+        "rotated lines": write_json_lines(folder / "rows-rotated.jsonl", rotate_bytes=ROTATE_BYTES),
+        "rotated csv": write_csv(
+            folder / "rows-rotated.csv", ["number", "text"], rotate_bytes=ROTATE_BYTES
+        ),
         "parquet": write_parquet(folder / "rows"),
         "sqlite": write_sqlite(folder / "rows.db", "rows"),
     }
@@ -147,6 +154,28 @@ def after_the_transaction(end: End) -> None:
     around(sqlite_table.SqliteTable, "commit_transaction", before=nothing, after=end)
 
 
+def before_a_file_is_rotated(end: End) -> None:
+    around(TextFile, "_rotate", before=end, after=nothing)
+
+
+def before_another_one_is_made(end: End) -> None:
+    around(TextFile, "_open_next", before=end, after=nothing)
+
+
+def after_another_one_is_made(end: End) -> None:
+    around(TextFile, "_open_next", before=nothing, after=end)
+
+
+def before_the_record_says_so(end: End) -> None:
+    """The first line of the new file is there."""
+    around(TextFile, "_record", before=lambda sink, *_: end() if sink._rotated.last else None,
+           after=nothing)  # fmt: skip
+
+
+def after_a_file_is_rotated(end: End) -> None:
+    around(TextFile, "_rotate", before=nothing, after=end)
+
+
 def between_two_sinks(end: End) -> None:
     around(BatchedSink, "commit", before=nothing, after=end)
 
@@ -165,6 +194,11 @@ CRASHES: Final[dict[str, Callable[[End], None]]] = {
     "amid a row": amid_a_row,
     "before a file is cut": while_a_file_is_cut,
     "after a file is cut": after_a_file_is_cut,
+    "before a file is rotated": before_a_file_is_rotated,
+    "before another one takes its place": before_another_one_is_made,
+    "after another one took its place": after_another_one_is_made,
+    "before the record says that it was rotated": before_the_record_says_so,
+    "after a file is rotated": after_a_file_is_rotated,
     "before a transaction ends": before_the_transaction_ends,
     "after a transaction": after_the_transaction,
     "between two sinks that commit": between_two_sinks,

@@ -36,6 +36,7 @@ And what they are made of:
 ``own_loop.py``           an asyncio loop on a thread of its own
 ``writer.py``             the subscriber that each of the last four sinks is
 ``text_file.py``          a file that has each row once; ``file_start.py``: where it begins in it
+``file_rotation.py``      when such a file is rotated, and what it is called then
 ``delivery_record.py``    the record beside such a file
 ``parquet_folder.py``     a folder that has each row once; ``parquet_rows.py``: rows as Arrow
 ``sqlite_table.py``       a table that has each row once, by ``sqlite_statements.py``

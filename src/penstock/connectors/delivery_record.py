@@ -2,6 +2,9 @@
 
 ``late.jsonl.delivery`` belongs to ``late.jsonl``. It is replaced in one step, once the disk has
 what it speaks of. What stands in the file after the recorded length was never committed.
+
+A file that is rotated is renamed first, then the record is replaced. In between, the record still
+says what the file that was renamed has to be, byte for byte, so it is known again after a crash.
 """
 
 from __future__ import annotations
@@ -11,12 +14,13 @@ import os
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeGuard
 
 from penstock.connectors.durable_files import write_whole
+from penstock.connectors.file_rotation import numbered
 from penstock.delivery import DeliveryRefused
 
-__all__ = ["DeliveryRecord", "record_of"]
+__all__ = ["NEVER", "DeliveryRecord", "Part", "Rotated", "record_of"]
 
 SUFFIX: Final = ".delivery"
 FORMAT: Final = 1
@@ -30,23 +34,67 @@ def record_of(file: Path) -> Path:
     return file.with_name(file.name + SUFFIX)
 
 
+class Part(NamedTuple):
+    """The beginning of a file: so many bytes, and the SHA-256 of the last of these."""
+
+    length: int
+    tail: str
+
+    @classmethod
+    def of(cls, descriptor: int, length: int) -> Part:
+        """The first bytes of a file that is open."""
+        return cls(length, tail_of(descriptor, length))
+
+
+@dataclass(frozen=True)
+class Rotated:
+    """What became of a file before.
+
+    ``number``  how often it was rotated
+    ``last``    what it was when that happened last; ``None`` if nobody here has seen it
+    ``since``   when the first rows came that it has now, in seconds since 1970, if that matters
+    """
+
+    number: int = 0
+    last: Part | None = None
+    since: float | None = None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What a record says of it; a file that just grows has none."""
+        return {name: value for name, value in asdict(self).items() if value}
+
+    @classmethod
+    def read(cls, found: Any) -> Rotated:
+        """The opposite; ``ValueError`` if something else stands there."""
+        if not isinstance(found, dict):
+            raise ValueError
+        number, last, since = (found.get(name) for name in ("number", "last", "since"))
+        if not (is_length(number or 0) and isinstance(since, int | float | None)):
+            raise ValueError
+        return cls(number or 0, None if last is None else read_part(*last), since)
+
+
+NEVER: Final = Rotated()
+
+
 @dataclass(frozen=True)
 class DeliveryRecord:
     """What counts of a file.
 
-    ``length``  its bytes up to the end of the last batch that was committed
-    ``tail``    the SHA-256 of the last bytes of these
-    ``mark``    that of the batch; ``None`` before the first one
+    ``part``     its bytes up to the end of the last batch that was committed
+    ``mark``     that of the batch; ``None`` before the first one
+    ``rotated``  what became of it before
     """
 
-    length: int
-    tail: str
+    part: Part
     mark: str | None
+    rotated: Rotated = NEVER
 
-    @classmethod
-    def made(cls, descriptor: int, length: int, mark: str | None) -> DeliveryRecord:
-        """The record of a file that is open, up to ``length``."""
-        return cls(length, tail_of(descriptor, length), mark)
+    @property
+    def length(self) -> int:
+        """The bytes that count."""
+        return self.part.length
 
     @classmethod
     def read(cls, file: Path) -> DeliveryRecord | None:
@@ -57,19 +105,24 @@ class DeliveryRecord:
             version, length, tail, mark = (
                 found[name] for name in ("format", "length", "tail", "mark")
             )
+            if version != FORMAT:
+                raise DeliveryRefused(
+                    f"{path} was written by another version of penstock; {REMEDY}"
+                )
+            if not isinstance(mark, str | None):
+                raise ValueError
+            return cls(read_part(length, tail), mark, Rotated.read(found.get("rotated", {})))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError):
             raise DeliveryRefused(f"{path} is damaged; {REMEDY}") from None
-        if version != FORMAT:
-            raise DeliveryRefused(f"{path} was written by another version of penstock; {REMEDY}")
-        if not (is_length(length) and isinstance(tail, str) and isinstance(mark, str | None)):
-            raise DeliveryRefused(f"{path} is damaged; {REMEDY}")
-        return cls(length, tail, mark)
 
     def write(self, file: Path) -> None:
         """Put it beside its file, durably and in one step."""
-        write_whole(record_of(file), json.dumps({"format": FORMAT, **asdict(self)}).encode())
+        content = {"format": FORMAT, **self.part._asdict(), "mark": self.mark}
+        if fields := self.rotated.fields:
+            content["rotated"] = fields
+        write_whole(record_of(file), json.dumps(content).encode())
 
     def require_in(self, file: Path) -> None:
         """Refuse a file in which not all is as it was recorded; more than that may follow."""
@@ -87,12 +140,44 @@ class DeliveryRecord:
                     f"{file} has {size:,} bytes, and {record_of(file)} says that it had "
                     f"{self.length:,}: somebody else has cut it; {REMEDY}"
                 )
-            if tail_of(opened.fileno(), self.length) != self.tail:
+            if Part.of(opened.fileno(), self.length) != self.part:
                 raise DeliveryRefused(
                     f"{file} has {size:,} bytes, and what stands before byte {self.length:,}, up "
                     f"to where {record_of(file)} goes, is not what was written: somebody else has "
                     f"changed it; {REMEDY}"
                 )
+
+    def is_next_of(self, file: Path) -> bool:
+        """Whether the next rotated file is there, and is all that counts of this one."""
+        return self.length > 0 and is_exactly(numbered(file, self.rotated.number + 1), self.part)
+
+    def require_last_rotated(self, file: Path) -> None:
+        """Refuse a rotated file that has changed; one that was moved away is nobody's business."""
+        last, path = self.rotated.last, numbered(file, self.rotated.number)
+        if last is None or not path.exists() or is_exactly(path, last):
+            return
+        raise DeliveryRefused(
+            f"{path} has {path.stat().st_size:,} bytes, and had {last.length:,} when it was "
+            f"rotated, says {record_of(file)}: somebody else has changed it; restore it, or move "
+            "it away"
+        )
+
+
+def is_exactly(file: Path, part: Part) -> bool:
+    """Whether a file is that, and nothing follows."""
+    try:
+        with file.open("rb") as opened:
+            size = os.fstat(opened.fileno()).st_size
+            return size == part.length and Part.of(opened.fileno(), size) == part
+    except OSError:  # it is not there, or something that nobody can have written here
+        return False
+
+
+def read_part(length: object, tail: object) -> Part:
+    """Both as a record has them; ``ValueError`` if they are something else."""
+    if not (is_length(length) and isinstance(tail, str)):
+        raise ValueError
+    return Part(length, tail)
 
 
 def tail_of(descriptor: int, length: int) -> str:
@@ -101,6 +186,6 @@ def tail_of(descriptor: int, length: int) -> str:
     return sha256(os.pread(descriptor, size, length - size)).hexdigest()
 
 
-def is_length(value: object) -> bool:
+def is_length(value: object) -> TypeGuard[int]:
     """Whether that can be the length of a file."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

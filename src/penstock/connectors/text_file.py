@@ -3,17 +3,25 @@
 Within a batch rows are written after the recorded length of the file. ``commit`` syncs the file and
 replaces the record beside it; only then do they count. ``open``, and ``begin`` of the same batch
 again, cut off what does not count. Without batches each row is given to the system at once.
+
+Between two batches, and never within one, the file may be rotated: it is renamed, a new one is made
+in its place, and the record replaced. A crash between these steps leaves a record that knows the
+renamed file by its length and last bytes, and ``open`` does the rest. Without batches that is done
+between two rows.
 """
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
 from penstock.connectors import durable_files
-from penstock.connectors.delivery_record import DeliveryRecord, record_of
+from penstock.connectors.delivery_record import DeliveryRecord, Part, Rotated, record_of
+from penstock.connectors.file_rotation import now, numbered
 from penstock.connectors.file_start import FilePlace, FileStart
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
 
@@ -38,22 +46,23 @@ class TextFile:
         self._length = 0
         """What the file has, and of these bytes those that count."""
         self._committed = 0
+        self._rotated = Rotated()
         self._gathered: list[bytes] = []
         self._gathered_bytes = 0
         self._progress = BatchProgress(str(place.path))
 
     def check(self, epoch: Epoch | None) -> str:
         """What ``open`` would do, or its error."""
-        return self._place.start(epoch).words
+        return self._place.start(epoch, self._head).words
 
     def open(self, epoch: Epoch | None) -> None:
         """Lock the file, cut off what does not count, and write the first line of an empty one."""
-        self._place.start(epoch)  # refuses before a file is made
+        self._place.start(epoch, self._head)  # refuses before a file is made
         regular = self._open_descriptor()
         try:
             if regular:
                 durable_files.lock_file(self.descriptor, f"{self._place.connector}: {self._path}")
-            start = self._place.start(epoch)  # again: now nobody else changes it
+            start = self._place.start(epoch, self._head)  # again: now nobody else changes it
             self._begin_at(start, epoch)
         except BaseException:
             self._leave()
@@ -69,6 +78,8 @@ class TextFile:
         line = self._text_of(element).encode()
         if not self._progress.in_batch:
             self._write(line)
+            if self._progress.epoch is None:  # else it is to be told of batches, which count
+                self._rotate_if_due(None)
             return
         self._gathered.append(line)
         self._gathered_bytes += len(line)
@@ -78,12 +89,17 @@ class TextFile:
     def commit(self, batch: int) -> None:
         """Store the batch; one without rows leaves no trace."""
         self._write_gathered()
-        if self._progress.epoch is not None and self._length != self._committed:
+        has_rows = self._length != self._committed
+        mark = self._progress.mark(batch)
+        if self._progress.epoch is not None and has_rows:
             self._require_own_file()
             durable_files.sync_file(self.descriptor)
-            self._record(self._length, self._progress.mark(batch))
+            self._note_time()
+            self._record(self._length, mark)
         self._committed = self._length
         self._progress.committed(batch)
+        if has_rows:  # they are stored, whatever happens now
+            self._rotate_if_due(mark)
 
     def close(self) -> None:
         """Cut off what was not committed; without batches, sync what was written."""
@@ -119,6 +135,9 @@ class TextFile:
         if not start.is_regular:
             self._write(self._head)
             return
+        self._rotated = start.rotated
+        for part in start.replaced:
+            part.unlink(missing_ok=True)
         self._committed = start.length
         if epoch is None:
             record_of(self._path).unlink(missing_ok=True)  # of what is overwritten, or of nothing
@@ -126,15 +145,75 @@ class TextFile:
             self._record(start.length, None)  # first: after a crash the rest is cut off then
         self._length = os.fstat(self.descriptor).st_size
         self._cut_back()
-        if not self._length and self._head:
-            self._write(self._head)
-            if epoch is not None:
-                durable_files.sync_file(self.descriptor)
-                self._record(self._length, None)
+        if start.is_moved:
+            self._continue_rotated(mark)
+        elif not self._length and self._head:
+            self._write_head(mark)
         self._committed = self._length
 
+    def _write_head(self, mark: str | None) -> None:
+        """Begin a file that is empty; ``mark`` is that of the last batch in the one before."""
+        self._write(self._head)
+        if self._progress.epoch is not None:
+            durable_files.sync_file(self.descriptor)
+            durable_files.sync_folder(self._path.parent)  # its name, and that of the one before
+            self._record(self._length, mark)
+
     def _record(self, length: int, mark: str | None) -> None:
-        DeliveryRecord.made(self.descriptor, length, mark).write(self._path)
+        part = Part.of(self.descriptor, length)
+        DeliveryRecord(part, mark, self._rotated).write(self._path)
+
+    def _note_time(self) -> None:
+        """Remember when the first rows came, for as long as the file has this name."""
+        rotation = self._place.rotation
+        if rotation is not None and rotation.seconds is not None and self._rotated.since is None:
+            self._rotated = replace(self._rotated, since=now())
+
+    def _rotate_if_due(self, mark: str | None) -> None:
+        rotation = self._place.rotation
+        if rotation is None:
+            return
+        self._note_time()
+        if rotation.is_due(self._length, self._rotated.since):
+            self._rotate(mark)
+
+    def _rotate(self, mark: str | None) -> None:
+        """Give the file its number, and begin another one."""
+        number = self._rotated.number + 1
+        part = numbered(self._path, number)
+        self._require_own_file()
+        if os.path.lexists(part):
+            raise DeliveryRefused(
+                f"{self._place.connector}: {part} is there already, and {self._path} was to get "
+                "that name; move it away"
+            )
+        if self._progress.epoch is None:
+            durable_files.sync_file(self.descriptor)
+        self._rotated = Rotated(number, Part.of(self.descriptor, self._length))
+        durable_files.replace_file(self._path, part)
+        self._leave()
+        self._length = self._committed = 0
+        self._open_next()
+        self._continue_rotated(mark)
+        self._committed = self._length
+
+    def _continue_rotated(self, mark: str | None) -> None:
+        """Begin the file that takes the place of the one that was rotated, as empty as it is."""
+        before = numbered(self._path, self._rotated.number)
+        self._path.chmod(stat.S_IMODE(before.stat().st_mode))  # who may read that one, and no other
+        self._write_head(mark)
+
+    def _open_next(self) -> None:
+        """Make the file that takes the place of the one that was rotated."""
+        try:
+            self._descriptor = os.open(
+                self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666
+            )
+        except FileExistsError:
+            raise DeliveryRefused(
+                f"{self._path} was made by somebody else when it was rotated; stop that one"
+            ) from None
+        durable_files.lock_file(self.descriptor, f"{self._place.connector}: {self._path}")
 
     def _require_own_file(self) -> None:
         """Refuse to go on if somebody has moved, deleted or changed the file meanwhile."""

@@ -31,6 +31,19 @@ def json_rows(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def rotated(path: Path) -> list[Path]:
+    """The parts of a file in the order of their rows, as anybody finds them."""
+    return [*sorted(path.parent.glob(f"{path.stem}.[0-9]*{path.suffix}")), path]
+
+
+def rotated_json_rows(path: Path) -> list[Any]:
+    return [row for part in rotated(path) for row in json_rows(part)]
+
+
+def rotated_csv_rows(path: Path) -> list[Any]:
+    return [row for part in rotated(path) for row in csv_rows(part)]
+
+
 def csv_rows(path: Path) -> list[Any]:
     with path.open(newline="") as file:
         return [{**row, "number": int(row["number"])} for row in csv.DictReader(file)]
@@ -53,6 +66,15 @@ def sqlite_rows(path: Path) -> list[Any]:
 SINKS: Final[dict[str, tuple[Callable[[Path], Writer], Callable[[Path], list[Any]]]]] = {
     "json lines": (write_json_lines, json_rows),
     "csv": (partial(write_csv, columns=["number", "text"]), csv_rows),
+    "rotated json lines": (partial(write_json_lines, rotate_bytes=70), rotated_json_rows),
+    "rotated csv": (
+        partial(write_csv, columns=["number", "text"], rotate_bytes=40),
+        rotated_csv_rows,
+    ),
+    "csv rotated by time": (
+        partial(write_csv, columns=["number", "text"], rotate_every=1e-9),
+        rotated_csv_rows,
+    ),
     "parquet": (write_parquet, parquet_rows),
     "sqlite": (partial(write_sqlite, table="rows"), sqlite_rows),
 }

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -50,6 +51,12 @@ def csv_rows(folder: Path) -> Iterator[Row]:
             yield row["source"], int(row["number"])
 
 
+def rotated_rows(read: str, name: str, folder: Path) -> Iterator[Row]:
+    files = str(folder / name)
+    found: Any = duckdb.sql(f"SELECT source, number FROM {read}('{files}')")
+    yield from found.fetchall()
+
+
 def sqlite_rows(folder: Path) -> Iterator[Row]:
     with sqlite3.connect(f"file:{folder / 'out.db'}?mode=ro", uri=True) as database:
         yield from database.execute("SELECT source, number FROM numbers")
@@ -73,6 +80,8 @@ def function_rows(folder: Path) -> Iterator[Row]:
 READERS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
     "json lines": json_rows,
     "csv file": csv_rows,
+    "rotated lines": partial(rotated_rows, "read_ndjson", "out-rotated*.jsonl"),
+    "rotated csv": partial(rotated_rows, "read_csv", "out-rotated*.csv"),
     "parquet folder": lambda folder: parquet_rows("out-parquet", folder),
     "sqlite": sqlite_rows,
     "spark parquet": lambda folder: parquet_rows("out-spark", folder),

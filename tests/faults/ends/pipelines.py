@@ -38,6 +38,8 @@ SCHEMA: Final = "source string, number long"
 COLUMNS: Final = ("source", "number")
 MAX_ROWS: Final = 500
 BATCH_ROWS: Final = 50
+ROTATE_BYTES: Final = 4_000
+"""About a batch of one source."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,12 @@ def appending(settings: Settings) -> Callable[[Any], None]:
 SINKS: Final[dict[str, Callable[[Settings], Any]]] = {
     "json lines": lambda settings: write_json_lines(settings.file("out.jsonl")),
     "csv file": lambda settings: write_csv(settings.file("out.csv"), COLUMNS),
+    "rotated lines": lambda settings: write_json_lines(
+        settings.file("out-rotated.jsonl"), rotate_bytes=ROTATE_BYTES
+    ),
+    "rotated csv": lambda settings: write_csv(
+        settings.file("out-rotated.csv"), COLUMNS, rotate_bytes=ROTATE_BYTES
+    ),
     "parquet folder": lambda settings: write_parquet(settings.file("out-parquet")),
     "sqlite": lambda settings: write_sqlite(settings.file("out.db"), "numbers"),
     "spark parquet": lambda settings: write_with_spark("parquet", path=settings.file("out-spark")),
