@@ -97,6 +97,24 @@ def test_a_source_that_knows_its_positions_needs_no_function_for_them() -> None:
         rows(3).on_spark(SCHEMA, resume="position")
 
 
+@pytest.mark.parametrize(
+    "several",
+    [
+        lambda source: source.flat_map_iterable(lambda row: [row, row]),
+        lambda source: source.concat_map(lambda row: Flow.of(row, row)),
+    ],
+    ids=["flat_map_iterable", "concat_map"],
+)
+def test_a_position_in_the_rows_is_refused_where_several_have_the_same(
+    several: Callable[[Flow[Any]], Flow[Any]], tmp_path: Path
+) -> None:
+    flow = several(Flow.resumable(lambda position: rows(3)))
+    with pytest.raises(
+        CannotResume, match=r"map\w* at .* the rest would be lost; concat_map keeps"
+    ):
+        flow.on_spark(SCHEMA, position=lambda row: row[0], checkpoint=tmp_path / "checkpoint")
+
+
 def test_what_was_recorded_without_positions_does_not_go_on_by_position() -> None:
     source = Flow.resumable(lambda position: rows(3), position=lambda row: row[0])
     pipeline = pipeline_in(source.on_spark(SCHEMA).rows())

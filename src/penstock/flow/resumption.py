@@ -11,6 +11,7 @@ from penstock.api import Publisher
 from penstock.demand import shorten
 from penstock.flow.fluent import Fluent, extended, stages_of, with_origin
 from penstock.flow.inner_flows import InnerFlows
+from penstock.flow.operators.each import FlatMapIterable
 from penstock.flow.operators.flat_map import FlatMap
 from penstock.flow.operators.merge import Merge
 from penstock.flow.operators.zip import Zip
@@ -116,6 +117,15 @@ def several(stage: FlatMap) -> str:
     )
 
 
+def gives_several(part: Part) -> str:
+    """Why the position of an element does not tell where to go on downstream of ``part``."""
+    return (
+        f"{named(part)} gives several elements for one, and a position in them does not tell how "
+        "many of these were recorded: the rest would be lost; concat_map keeps the place in its "
+        f"flow, if the source tells the positions, Flow.resumable(factory, position=...); {LIVE}"
+    )
+
+
 def repeats(part: Part, repeatable: bool) -> bool:
     """Whether it gives the same again, as far as it is known, or somebody knows it."""
     return repeatable if part.rerun.repeats is None else part.rerun.repeats
@@ -140,6 +150,8 @@ def resumed_at(flow: Fluent[Any], position: Any) -> Flow[Any]:
     """
     origin = flow.plan.origin
     for part in stages_of(flow):
+        if isinstance(part, FlatMap | FlatMapIterable):
+            raise CannotResume(gives_several(part))
         if not part.rerun.severable:
             raise CannotResume(begins_again(part))
     if isinstance(origin, Resumable):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.api import UNBOUNDED
 from penstock.flow.expression import Expression, calculates, constants_of, text_of
-from penstock.flow.stage import EACH_ALONE, IN_ORDER, Woven
+from penstock.flow.stage import EACH_ALONE, FROM_START, Woven
 from penstock.flow.weaving import Loop
 
 __all__ = ["Applied", "Filter", "FlatMapIterable", "ForEach", "Map", "MapNotNone"]
@@ -58,7 +58,7 @@ class Filter(Applied):
 class FlatMapIterable(Applied):
     """All that the function returns takes the place of ``x``."""
 
-    rerun = IN_ORDER._replace(keeps=False)
+    rerun = FROM_START._replace(keeps=False)
     expands = True
 
     def weave(self, loop: Loop, *values: str) -> None:

@@ -11,7 +11,7 @@ from penstock.flow.arguments import require_publisher
 from penstock.flow.elements import Elements, Host, started
 from penstock.flow.operators.inputs import Input, open_input
 from penstock.flow.operators.merging import Merging
-from penstock.flow.stage import BY_TIME, Rerun, Stage
+from penstock.flow.stage import BY_TIME, UNKNOWN, Stage
 
 __all__ = ["FlatMap"]
 
@@ -34,7 +34,7 @@ class FlatMap(Stage):
         self._concurrency = concurrency
         self._prefetch = prefetch
         # One after the other, they give the same again if each of the publishers does.
-        self.rerun = Rerun(repeats=None, severable=True) if self.one_at_a_time else BY_TIME
+        self.rerun = UNKNOWN if self.one_at_a_time else BY_TIME
 
     @property
     def one_at_a_time(self) -> bool:
