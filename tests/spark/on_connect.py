@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -13,19 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from click.testing import CliRunner
 
 from penstock import Flow
+from penstock.cli.application import application
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
 from penstock.spark import (
     SparkFlow,
     SparkLost,
     SparkSettings,
+    SparkUnavailable,
     StateChanged,
     UserError,
     spark_session,
     write_with_spark,
 )
 from penstock.spark.deployment import Deployment, deployed
+from penstock.spark.return_encryption import SWITCH
+from penstock.spark.returning import Sending
 from penstock.spark.run import Run
 from penstock.testing import ManualSubscriber
 from tests.faults.processes import command_of, descendants
@@ -82,6 +89,50 @@ def test_rows_go_through_functions_and_come_back_in_sequence(remote: SparkSessio
     assert [tuple(row) for row in result(flow.rows())] == [
         (number * 10, [f"n{number}"]) for number in range(1, 1_000, 2)
     ]
+
+
+def test_batches_come_back_encrypted_where_they_have_to(
+    remote: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came: list[bool] = []
+    start = Sending._start
+
+    def watched(sending: Sending, connection: socket.socket) -> None:
+        came.append(isinstance(connection, ssl.SSLSocket) and connection.version() is not None)
+        start(sending, connection)
+
+    monkeypatch.setattr(Sending, "_start", watched)
+    assert len(result(on_connect(100, batch_rows=40).rows())) == 100
+    assert {*came} == {os.environ.get(SWITCH) == "always"}
+
+
+def checked(choice: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The line of ``penstock check`` about the query."""
+    monkeypatch.setenv(SWITCH, choice)
+    arguments = ["check", "tests.cli.pipelines:spark_rows", "--remote", os.environ[REMOTE]]
+    said = CliRunner().invoke(application, arguments).stdout.splitlines()
+    (line,) = [line for line in said if line.split()[1] == "query"]
+    return line
+
+
+def test_a_check_says_how_batches_would_come_back(
+    remote: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "batches come back in the clear" in checked("auto", monkeypatch)  # on this machine
+    assert "batches come back encrypted" in checked("always", monkeypatch)
+    assert checked("sometimes", monkeypatch).startswith("problem")
+
+
+def test_no_query_is_started_if_it_is_not_known_whether_to_encrypt(
+    remote: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choice = "sometimes"
+    monkeypatch.setenv(SWITCH, choice)
+    with pytest.raises(
+        SparkUnavailable, match=f"{SWITCH} is auto, always or never, not '{choice}'"
+    ):
+        result(on_connect(100).rows())
+    assert not remote.streams.active
 
 
 @pytest.mark.full

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +16,8 @@ import pytest
 
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
 from penstock.spark.reachable import limit_retries
-from penstock.spark.returning import HEADER, Return, Sending
+from penstock.spark.return_encryption import NAME, SWITCH, certificate_for, trusting
+from penstock.spark.returning import HEADER, Sending
 from tests.spark.cluster import connect_server
 
 PATIENCE = 60.0
@@ -30,14 +34,15 @@ class Frame:
 class Receiver:
     """The user's program: it has taken what is in ``batches``, and raises ``refusal``."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, encrypted: bool = False) -> None:
         self.batches: list[tuple[int, pa.Table]] = []
         self.came = threading.Event()
         self.taken = threading.Semaphore(0)
         self.goes_on = threading.Event()
         self.goes_on.set()
         self.refusal: Exception | None = None
-        self.sending = Sending(self._deliver, "127.0.0.1")
+        certificate = certificate_for("192.0.2.1") if encrypted else None
+        self.sending = Sending(self._deliver, "127.0.0.1", certificate=certificate)
 
     def _deliver(self, number: int, rows: pa.Table) -> None:
         self.came.set()
@@ -48,14 +53,21 @@ class Receiver:
         self.taken.release()
 
     def connect(self) -> socket.socket:
-        """Somebody connects who is not the server of Spark, or is not well."""
+        """Somebody connects who is not the server of Spark."""
         sink = self.sending.sink
         return socket.create_connection((sink.host, sink.port), PATIENCE)
 
+    def connect_as_server(self) -> socket.socket:
+        """The server of Spark connects, and may not be well."""
+        certificate = self.sending.sink.certificate
+        if not certificate:
+            return self.connect()
+        return trusting(certificate).wrap_socket(self.connect(), server_hostname=NAME)
 
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    receiver = Receiver()
+
+@pytest.fixture(params=["clear", pytest.param("encrypted", marks=pytest.mark.openssl)])
+def receiver(request: pytest.FixtureRequest) -> Iterator[Receiver]:
+    receiver = Receiver(encrypted=request.param == "encrypted")
     yield receiver
     receiver.goes_on.set()
     receiver.sending.hang_up()
@@ -97,7 +109,7 @@ def test_a_batch_comes_back_with_its_number_and_its_rows(receiver: Receiver) -> 
 def test_a_batch_with_a_wrong_token_is_not_taken(receiver: Receiver) -> None:
     sink = receiver.sending.sink
     with pytest.raises((Stopped, ConnectionError)):
-        send(Return(sink.host, sink.port, b"x" * len(sink.token)), 0)
+        send(replace(sink, token=b"x" * len(sink.token)), 0)
     send(sink, 1)
     assert [number for number, _ in receiver.batches] == [1]
     assert receiver.sending.error is None
@@ -127,10 +139,11 @@ def test_a_sender_that_goes_away_between_two_parts_delivers_nothing(receiver: Re
 
 def tell(receiver: Receiver, said: bytes) -> None:
     """Say it and go away; a batch behind it comes as if nothing had been."""
-    with receiver.connect() as connection:
+    with receiver.connect_as_server() as connection:
         connection.sendall(said)
-        connection.shutdown(socket.SHUT_WR)
-        assert connection.recv(1) == b""
+        socket.socket.shutdown(connection, socket.SHUT_WR)  # and what is left to read is encrypted
+        with suppress(ssl.SSLError):  # an alert: TLS has an end of its own, which did not come
+            assert connection.recv(1) == b""
     send(receiver.sending.sink, 8)
     assert [number for number, _ in receiver.batches] == [8]
     assert receiver.sending.error is None
@@ -168,7 +181,7 @@ def test_to_hang_up_ends_the_wait_for_a_batch_that_nobody_takes(receiver: Receiv
 def test_a_sender_that_is_killed_while_it_waits_is_no_error(receiver: Receiver) -> None:
     receiver.goes_on.clear()
     sink = receiver.sending.sink
-    with receiver.connect() as connection:
+    with receiver.connect_as_server() as connection:
         connection.sendall(sink.token + HEADER.pack(0, 3) + stream_of(ROWS))
         assert receiver.came.wait(PATIENCE)
     receiver.goes_on.set()
@@ -202,8 +215,17 @@ def test_a_session_asks_a_server_that_does_not_answer_only_for_as_long_as_is_all
 
 @pytest.mark.full
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("options", [(), ("--full",)], ids=["essential", "all"])
-def test_streams_go_over_spark_connect_and_leave_nothing_behind(options: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("options", "encryption"),
+    [
+        pytest.param((), "auto", id="essential"),
+        pytest.param(("--full",), "always", id="all", marks=pytest.mark.openssl),
+    ],
+)
+def test_streams_go_over_spark_connect_and_leave_nothing_behind(
+    options: tuple[str, ...], encryption: str
+) -> None:
     with connect_server() as server:
+        server.environment[SWITCH] = encryption
         server.run_tests("tests/spark/on_connect.py", *options)
     assert server.left() == []

@@ -11,6 +11,7 @@ from penstock.spark.checkpoint import Checkpoint, Extent
 from penstock.spark.failures import explained
 from penstock.spark.journal import Journal, JournalReader, JournalUnusable
 from penstock.spark.pipeline import Input, Pipeline, require_resumable
+from penstock.spark.returning import require_way_back
 from penstock.spark.session import require_startable, spark_session
 from penstock.spark.shipping import require_sendable
 from penstock.spark.source import FORMAT, JournalSource
@@ -90,7 +91,9 @@ class SparkCheck:
             with tempfile.TemporaryDirectory(prefix="penstock-check-") as folder:
                 if self._pipeline.settings.remote is None:
                     return self._run_empty(session, folder)
-                return self._accepted(self._pipeline.transform(self._streams_elsewhere(session)))
+                way_back = require_way_back(session)
+                frame = self._pipeline.transform(self._streams_elsewhere(session))
+                return f"{self._accepted(frame)}; {way_back}"
         except (Py4JError, PySparkException) as error:
             raise explained(error) from error
 

@@ -17,7 +17,8 @@ An element goes through these modules in this sequence:
                         there
 ``query.py``            Spark's query
 ``dataframe_sinks.py``  the sinks that Spark serves; ``batch_folders.py``: files, one folder a batch
-``returning.py``        how its batches come back to this program; ``token_gate.py``: past strangers
+``returning.py``        how its batches come back to this program; ``token_gate.py``: past
+                        strangers; ``return_encryption.py``: so that nobody can read them
 ``delivering.py``       what becomes of them there, until they are committed
 ``emitter.py``          from Spark's batches to elements, as they are wanted; ``batch_elements.py``
                         says of which kind, ``rows.py`` decodes them; ``acknowledgement.py`` looks

@@ -22,12 +22,13 @@ import pyarrow as pa
 
 from penstock.spark.dataframe_sinks import Share
 from penstock.spark.failures import Stopped
+from penstock.spark.return_encryption import NAME, OwnCertificate, certificate_for, trusting
 from penstock.spark.token_gate import TokenGate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Deliver", "Returning", "returning"]
+__all__ = ["Deliver", "Returning", "require_way_back", "returning"]
 
 Deliver = Callable[[int, pa.Table], None]
 """Takes the number of a batch and its rows; returns when they are delivered."""
@@ -57,8 +58,15 @@ class Returning(Protocol):
 def returning(session: SparkSession, deliver: Deliver, share: Share) -> Returning:
     """The way back from ``session``, for what is left of a batch when Spark's sinks have it."""
     if type(session).__module__.startswith("pyspark.sql.connect"):
-        return Sending(deliver, address_towards(session), share)
+        host = address_towards(session)
+        return Sending(deliver, host, share, certificate_for(host))
     return Calling(deliver, share)
+
+
+def require_way_back(session: SparkSession) -> str:
+    """How batches would come back from a server; ``SparkUnavailable`` if they could not."""
+    encrypted = certificate_for(address_towards(session)) is not None
+    return "batches come back " + ("encrypted" if encrypted else "in the clear")
 
 
 class Calling:
@@ -100,9 +108,18 @@ def is_about_others(record: logging.LogRecord) -> bool:
 
 
 class Sending:
-    """A server sends batches to this program, which listens for as long as the query runs."""
+    """A server sends batches to this program, which listens for as long as the query runs.
 
-    def __init__(self, deliver: Deliver, host: str, share: Share | None = None) -> None:
+    With a ``certificate``, they come encrypted.
+    """
+
+    def __init__(
+        self,
+        deliver: Deliver,
+        host: str,
+        share: Share | None = None,
+        certificate: OwnCertificate | None = None,
+    ) -> None:
         self._deliver = deliver
         self._share = share or Share()
         self._token = secrets.token_bytes(TOKEN_BYTES)
@@ -110,12 +127,14 @@ class Sending:
         self._connections: set[socket.socket] = set()
         self._hung_up = False
         self.error: Exception | None = None
-        self._gate = TokenGate(host, self._token, self._start)
+        self._trust = "" if certificate is None else certificate.text
+        tls = None if certificate is None else certificate.context
+        self._gate = TokenGate(host, self._token, self._start, tls=tls)
 
     @property
     def sink(self) -> Return:
         """What ``foreachBatch`` is given; it goes to the server."""
-        return Return(*self._gate.address, self._token, self._share)
+        return Return(*self._gate.address, self._token, self._share, self._trust)
 
     def hang_up(self) -> None:
         """Stop to listen; who waits for an answer gets none."""
@@ -162,20 +181,23 @@ class Sending:
 
 @dataclass(frozen=True)
 class Return:
-    """Sends batches back from the server. ``host`` and ``port`` are those of the user's program."""
+    """Sends batches back from the server. ``host`` and ``port`` are those of the user's program.
+
+    ``certificate`` is the one that it has; without one, batches are sent in the clear.
+    """
 
     host: str
     port: int
     token: bytes = field(repr=False)
     share: Share = field(default_factory=Share)
+    certificate: str = field(default="", repr=False)
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Return when the batch is delivered."""
         self.share(frame, number, partial(self._send, number))
 
     def _send(self, number: int, rows: pa.Table) -> None:
-        address = (self.host, self.port)
-        with socket.create_connection(address, CONNECT_SECONDS) as connection:
+        with self._connected() as connection:
             connection.settimeout(None)  # the user's program may take its time
             with connection.makefile("rwb") as stream:
                 stream.write(self.token + HEADER.pack(number, rows.num_rows))
@@ -184,6 +206,17 @@ class Return:
                 stream.flush()
                 if stream.read(len(DELIVERED)) != DELIVERED:
                     raise Stopped(f"batch {number} was not delivered")
+
+    def _connected(self) -> socket.socket:
+        """Nothing is said before the other end has shown the certificate, if it has to."""
+        connection = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+        if not self.certificate:
+            return connection
+        try:
+            return trusting(self.certificate).wrap_socket(connection, server_hostname=NAME)
+        except BaseException:
+            connection.close()
+            raise
 
 
 def address_towards(session: SparkSession) -> str:
@@ -202,6 +235,7 @@ def address_towards(session: SparkSession) -> str:
 def shut_down(connection: socket.socket) -> None:
     """End a connection, which may have ended."""
     try:
-        connection.shutdown(socket.SHUT_RDWR)
+        # Not by that of an encrypted one, which would have its reader go on in the clear.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
     except OSError:
         pass

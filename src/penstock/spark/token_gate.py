@@ -8,6 +8,7 @@ from __future__ import annotations
 import hmac
 import logging
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from selectors import EVENT_READ, DefaultSelector
@@ -31,17 +32,22 @@ logger = logging.getLogger(__name__)
 
 
 class Stranger:
-    """Somebody who has not said the token: what he has said, and until when he may go on."""
+    """Somebody who has not said the token: what he has said, and until when he may go on.
 
-    def __init__(self, deadline: float) -> None:
+    ``is_heard``  whether what he says can be read, once he has encrypted it if he has to
+    """
+
+    def __init__(self, deadline: float, *, is_heard: bool) -> None:
         self.said = b""
         self.deadline = deadline
+        self.is_heard = is_heard
 
 
 class TokenGate:
     """Listens on a thread of its own until it is closed.
 
     ``admit`` is called there with each connection that began with ``token``; it must not block.
+    With ``tls``, all connections are encrypted, and the token is the first thing that is so.
     """
 
     def __init__(
@@ -50,11 +56,13 @@ class TokenGate:
         token: bytes,
         admit: Callable[[socket.socket], object],
         *,
+        tls: ssl.SSLContext | None = None,
         strangers: int = STRANGERS,
         patience: float = PATIENCE,
     ) -> None:
         self._token = token
         self._admit = admit
+        self._tls = tls
         self._most = strangers
         self._patience = patience
         self._strangers: dict[socket.socket, Stranger] = {}  # in the order in which they came
@@ -116,9 +124,18 @@ class TokenGate:
             return
         self._is_short = False
         connection.setblocking(False)
+        if self._tls is not None:
+            try:
+                connection = self._tls.wrap_socket(
+                    connection, server_side=True, do_handshake_on_connect=False
+                )
+            except OSError:
+                connection.close()  # he is gone already
+                return
         if len(self._strangers) >= self._most:
             self._turn_out(next(iter(self._strangers)))
-        self._strangers[connection] = Stranger(monotonic() + self._patience)
+        stranger = Stranger(monotonic() + self._patience, is_heard=self._tls is None)
+        self._strangers[connection] = stranger
         self._selector.register(connection, EVENT_READ)
 
     def _pause(self, error: OSError) -> None:
@@ -132,14 +149,11 @@ class TokenGate:
     def _listen_to(self, connection: socket.socket) -> None:
         stranger = self._strangers[connection]
         try:
-            said = connection.recv(len(self._token) - len(stranger.said))
-        except BlockingIOError:
+            self._hear(connection, stranger)
+        except (BlockingIOError, ssl.SSLWantReadError):
             return
         except OSError:
-            said = b""
-        stranger.said += said
-        if said and len(stranger.said) < len(self._token):
-            return
+            pass  # he is gone, or does not encrypt, or does not read what he is answered
         if not hmac.compare_digest(stranger.said, self._token):
             self._turn_out(connection)
             return
@@ -150,6 +164,19 @@ class TokenGate:
         except RuntimeError as error:  # no thread can be started
             logger.warning("a batch that came back from Spark has to wait: %s", error)
             connection.close()
+
+    def _hear(self, connection: socket.socket, stranger: Stranger) -> None:
+        """Return when he has said as much as the token has, or says no more."""
+        if not stranger.is_heard:
+            assert isinstance(connection, ssl.SSLSocket)
+            connection.do_handshake()
+            stranger.is_heard = True
+        # Until there is no more: the selector does not know of what was decrypted already.
+        while missing := len(self._token) - len(stranger.said):
+            said = connection.recv(missing)
+            if not said:
+                return
+            stranger.said += said
 
     def _turn_out(self, connection: socket.socket) -> None:
         self._forget(connection)
