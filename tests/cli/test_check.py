@@ -10,14 +10,17 @@ from click.testing import CliRunner, Result
 
 from penstock import Flow, Subscriber
 from penstock.cli.application import application
+from penstock.cli.options import RunOptions
 from penstock.connectors import (
     from_websocket,
     serve_websocket,
     write_json_lines,
     write_standard_output,
 )
-from penstock.pipeline import NoSettings, Pipeline
+from penstock.pipeline import NoSettings, Pipeline, Place
+from penstock.spark import SparkSettings
 from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.deployment import Deployment
 from penstock.testing import ManualSubscriber
 from tests.cli import pipelines
 from tests.cli.processes import penstock_command
@@ -290,6 +293,14 @@ def test_the_token_of_a_server_of_spark_connect_is_not_shown() -> None:
     )
     assert f"the Spark Connect server {address}/;token=...;user_id=... cannot" in checked.stdout
     assert "SECRET" not in checked.output
+
+
+@pytest.mark.parametrize("holder", [RunOptions, Place, Deployment, SparkSettings])
+def test_what_holds_the_address_of_a_server_does_not_show_its_token(holder: type) -> None:
+    remote = "sc://example.org:15002/;token=SECRET"
+    held = holder(remote=remote)
+    assert held.remote == remote
+    assert "SECRET" not in f"{held!r} {held}"
 
 
 @pytest.mark.timeout(60)

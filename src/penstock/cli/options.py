@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -24,7 +24,7 @@ class RunOptions:
 
     checkpoint: str | None = None
     master: str | None = None
-    remote: str | None = None
+    remote: str | None = field(default=None, repr=False)  # it may hold a token
     dashboard: bool = False
     port: int = 0
     accept_state_change: bool = False
