@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pyspark.sql import Row
+
 from penstock.spark.batch_counts import (
     OBSERVED,
     ROWS,
@@ -22,9 +24,10 @@ def report(number: int, start: int, end: int, *late: tuple[str, int], executed: 
     return {
         "batchId": number,
         "durationMs": {"addBatch": 5} if executed else {"latestOffset": 1},
-        "numInputRows": end - start,
-        "observedMetrics": {OBSERVED: {ROWS: end - start}} if executed else {},
-        "sources": [{"startOffset": place(start), "endOffset": place(end)}],
+        "observedMetrics": {OBSERVED: Row(**{ROWS: end - start})} if executed else {},
+        "sources": [
+            {"startOffset": place(start), "endOffset": place(end), "numInputRows": end - start}
+        ],
         "stateOperators": [
             {"operatorName": name, "numRowsDroppedByWatermark": rows} for name, rows in late
         ],
@@ -63,6 +66,14 @@ def test_batches_are_added_up_once_however_often_spark_reports_them() -> None:
     query.reports += [report(1, 10, 15), report(2, 15, 15, executed=False)]
     counts.update(query)
     assert counts.totals == SparkCounts(1, planned=15, read=15, left=15, arrived=15)
+
+
+def test_what_spark_connect_reports_is_read_as_well() -> None:
+    """There the sum of all sources is missing, and a row comes as its values and its schema."""
+    theirs = report(0, 0, 10)
+    theirs["numInputRows"] = None
+    theirs["observedMetrics"] = {OBSERVED: Row(values=[7], schema={"type": "struct"})}
+    assert counted([theirs], -1) == [BatchCount(0, planned=10, read=10, left=7, late=())]
 
 
 def test_a_report_that_spark_waits_is_none_of_a_batch() -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
 
 __all__ = ["BatchCount", "BatchCounts", "LateRows", "SparkCounts", "counted", "observed"]
 
@@ -201,17 +201,23 @@ def counted(reports: Iterable[Mapping[str, Any]], after: int) -> list[BatchCount
 
 def count_of(report: Mapping[str, Any]) -> BatchCount:
     """One batch, as Spark reports it."""
-    rows = (report["observedMetrics"] or {}).get(OBSERVED)
+    sources = report["sources"]
     return BatchCount(
         report["batchId"],
-        sum(
-            position(each["endOffset"]) - position(each["startOffset"])
-            for each in report["sources"]
-        ),
-        report["numInputRows"],
-        None if rows is None else rows[ROWS],
+        sum(position(each["endOffset"]) - position(each["startOffset"]) for each in sources),
+        sum(each["numInputRows"] for each in sources),  # Spark Connect has no sum of its own
+        observed_rows(report["observedMetrics"] or {}),
         late_in(report["stateOperators"]),
     )
+
+
+def observed_rows(metrics: Mapping[str, Row]) -> int | None:
+    """The rows that came out; ``None`` if nobody asked Spark to count them."""
+    if OBSERVED not in metrics:
+        return None
+    found: dict[str, Any] = metrics[OBSERVED].asDict()
+    # Over Spark Connect it is a row that describes the row.
+    return int(found[ROWS] if ROWS in found else found["values"][0])
 
 
 def position(offset: str | None) -> int:
