@@ -64,7 +64,10 @@ def require_same_state(mine: str, checkpoint: Checkpoint, name: str) -> bool:
         before = json.loads(kept)
         versions, operators = before["versions"], before["operators"]
     except (ValueError, KeyError, TypeError):
-        raise CheckpointError(f"{checkpoint.place}/{FILE} is damaged; delete that file") from None
+        raise CheckpointError(
+            f"{checkpoint.place}/{FILE} is damaged, so nobody knows whether the query still means "
+            "the same; delete that file if it has not been changed, or start with a new checkpoint"
+        ) from None
     now = json.loads(mine)
     if versions != now["versions"]:
         logger.warning("%s: its state was kept by %s, and is not compared", name, versions)
