@@ -34,6 +34,9 @@ def test_a_signal_to_one_that_has_completed_changes_nothing(
         "import atexit, os\n"
         "from penstock import Flow\n"
         "from penstock.pipeline import Pipeline\n"
+        "class Late:\n"
+        f"    def __del__(self, kill=os.kill, me=os.getpid()): kill(me, {int(number)})\n"
+        "late = Late()\n"  # it is deleted with the last of all modules
         f"atexit.register(os.kill, os.getpid(), {int(number)})\n"
         "three = Pipeline('three', sources={'three': lambda settings: Flow.of(1, 2, 3)},\n"
         "    sinks={'terminal': lambda settings: print})\n"
