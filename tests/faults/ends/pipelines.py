@@ -36,7 +36,8 @@ __all__ = ["SINKS", "SOURCES", "Settings", "ends"]
 
 SCHEMA: Final = "source string, number long"
 COLUMNS: Final = ("source", "number")
-MAX_ROWS: Final = 500
+MAX_ROWS: Final = 150
+"""Of each source: what a stop lets through, so that it takes many of them."""
 BATCH_ROWS: Final = 50
 ROTATE_BYTES: Final = 4_000
 """About a batch of one source."""
