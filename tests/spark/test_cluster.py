@@ -23,6 +23,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     assert place.left() == []
 
 
+@pytest.mark.full
 def test_streams_go_through_a_cluster_and_outlive_the_loss_of_an_executor(cluster: Place) -> None:
     said = cluster.run_tests(
         *(f"tests/spark/test_spark_flow.py::{name}" for name in ESSENTIAL),

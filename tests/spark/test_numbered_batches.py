@@ -93,7 +93,7 @@ class Store:
             return [number for number, square in rows if square == number * number]
 
 
-@pytest.fixture(params=[table_of_batches, table_of_rows])
+@pytest.fixture(params=[table_of_batches, pytest.param(table_of_rows, marks=pytest.mark.full)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return Store(tmp_path, request.param)
 

@@ -72,10 +72,7 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[int], Any], dict[str, Any]]] = {
 }
 
 
-EVERY_TIME = (
-    "a generator", "a coroutine", "endless", "a thread", "timers", "all at once",
-    "a loop of its own", "few elements", "no elements",
-)  # fmt: skip
+EVERY_TIME = ("a coroutine", "endless", "a thread", "few elements", "no elements")
 
 
 @pytest.mark.parametrize("manner", quick(IN_MANY_MANNERS, EVERY_TIME))
