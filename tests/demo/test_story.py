@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -42,6 +43,27 @@ def run_demo(*arguments: str, on_line: Callable[[str], object] = lambda mark: No
             on_line(mark)
     assert demo.returncode == 0, "\n".join(lines)
     return lines
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_demo_that_is_stopped_leaves_no_process_behind(number: signal.Signals) -> None:
+    mark = secrets.token_hex()
+    with subprocess.Popen(
+        [sys.executable, "-m", "penstock.demo", *FAST],
+        env={**os.environ, MARK: mark},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as demo:
+        assert demo.stdout is not None
+        said = next(line for line in demo.stdout if line.startswith("the page: "))
+        demo.send_signal(number)
+        said += demo.stdout.read()  # to the end of all that have it
+    assert "blizzard stopped after" in said
+    assert "Traceback" not in said
+    assert marked(mark) == []
 
 
 class Ears:

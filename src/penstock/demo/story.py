@@ -99,6 +99,10 @@ def opening(options: Options) -> str:
     return words
 
 
+STOP: Final = (signal.SIGINT, signal.SIGTERM)
+"""The pipeline does not get them by itself, in a session of its own."""
+
+
 class Airport:
     """The outside world, in a process of its own."""
 
@@ -140,7 +144,7 @@ class Show:
 
     def run(self) -> int:
         """From the start until the week is on the board, with a crash between if that is wanted."""
-        before = signal.signal(signal.SIGINT, self._interrupt)
+        before = {number: signal.signal(number, self._interrupt) for number in STOP}
         try:
             self._start()
             if self._options.browser and has_screen() and self._serves():
@@ -156,7 +160,8 @@ class Show:
             assert self._process is not None
             return self._process.wait()
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
             self._kill()
 
     def _start(self) -> None:
