@@ -27,16 +27,21 @@ sys.exit(tell(options))
 """
 
 
-def run_demo(*arguments: str, on_line: Callable[[str], object] = lambda mark: None) -> list[str]:
-    """What it says; ``on_line`` is called with the mark of its processes whenever it does so."""
-    mark, lines = secrets.token_hex(), []
-    with subprocess.Popen(
+def started(mark: str, *arguments: str) -> subprocess.Popen[str]:
+    """A process whose output can be read; it and all that it starts have the mark."""
+    return subprocess.Popen(
         [sys.executable, *arguments],
         env={**os.environ, MARK: mark},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-    ) as demo:
+    )
+
+
+def run_demo(*arguments: str, on_line: Callable[[str], object] = lambda mark: None) -> list[str]:
+    """What it says; ``on_line`` is called with the mark of its processes whenever it does so."""
+    mark, lines = secrets.token_hex(), []
+    with started(mark, *arguments) as demo:
         assert demo.stdout is not None
         for line in demo.stdout:
             lines.append(line.removesuffix("\n"))
@@ -50,13 +55,7 @@ def run_demo(*arguments: str, on_line: Callable[[str], object] = lambda mark: No
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_demo_that_is_stopped_leaves_no_process_behind(number: signal.Signals) -> None:
     mark = secrets.token_hex()
-    with subprocess.Popen(
-        [sys.executable, "-m", "penstock.demo", *FAST],
-        env={**os.environ, MARK: mark},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as demo:
+    with started(mark, "-m", "penstock.demo", *FAST) as demo:
         assert demo.stdout is not None
         said = next(line for line in demo.stdout if line.startswith("the page: "))
         demo.send_signal(number)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,17 +19,12 @@ def told_once() -> None:
     from py4j import java_gateway
     from pyspark import accumulators
 
-    debug = partial(java_gateway.logger.debug, exc_info=True)
-    vars(java_gateway)["logging"] = SimpleNamespace(
-        **{**vars(logging), "info": logged(debug), "exception": logged(debug)}
-    )
+    def debug(message: str, **_: object) -> None:
+        java_gateway.logger.debug(message, exc_info=True)
+
+    vars(java_gateway)["logging"] = SimpleNamespace(info=debug, exception=debug)
     for server in (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer):
         server.handle_error = handle_error
-
-
-def logged(debug: Any) -> Any:
-    """As ``debug``, whatever the caller says of the traceback."""
-    return lambda message, *arguments, **_: debug(message, *arguments)
 
 
 def handle_error(server: Any, request: object, address: object) -> None:

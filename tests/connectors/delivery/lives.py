@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import pytest
+
 from penstock.connectors import Writer
 from penstock.connectors.parquet_folder import ParquetFolder
 from penstock.connectors.sqlite_table import SqliteTable
 from penstock.connectors.text_file import TextFile
-from penstock.delivery import Epoch, RunStart
+from penstock.delivery import DeliveryRefused, Epoch, RunStart
 
-__all__ = ["Checkpoint", "crash", "live"]
+__all__ = ["Checkpoint", "crash", "live", "refused"]
 
 
 @dataclass
@@ -94,3 +96,16 @@ def leave_unfinished(sink: ParquetFolder) -> None:
     sink._leave()
     if path is not None and content is not None:
         path.write_bytes(content)
+
+
+def refused(writer: Writer, epoch: Epoch | None, error: type[Exception] = DeliveryRefused) -> str:
+    """The one line with which it refuses, by ``check`` as by ``open``; it closes quietly then."""
+    with pytest.raises(error) as checked:
+        writer.check(epoch)
+    with pytest.raises(error) as opened:
+        writer.open(epoch)
+    writer.close()
+    line = str(opened.value)
+    assert line == str(checked.value)
+    assert "\n" not in line
+    return line

@@ -24,7 +24,7 @@ from penstock.connectors import (
     write_sqlite,
 )
 from penstock.delivery import DeliveryRefused, Epoch
-from tests.connectors.delivery.lives import Checkpoint, ended_by_a_crash, live
+from tests.connectors.delivery.lives import Checkpoint, ended_by_a_crash, live, refused
 
 BATCHES = [[1, 2], [3], [4, 5]]
 NOBODY = 65534
@@ -46,19 +46,6 @@ def lived(checkpoint: Checkpoint, writer: Writer, batches: list[list[int]] = BAT
 
 def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-
-def refused(writer: Writer, epoch: Epoch | None, error: type[Exception] = DeliveryRefused) -> str:
-    """The one line with which it refuses, by ``check`` as by ``open``; it closes quietly then."""
-    with pytest.raises(error) as checked:
-        writer.check(epoch)
-    with pytest.raises(error) as opened:
-        writer.open(epoch)
-    writer.close()
-    line = str(opened.value)
-    assert line == str(checked.value)
-    assert "\n" not in line
-    return line
 
 
 def test_a_restart_goes_on_after_what_was_committed(file: Path) -> None:

@@ -25,7 +25,7 @@ from penstock.connectors import (
 )
 from penstock.connectors.text_file import TextFile
 from penstock.delivery import DeliveryRefused, Epoch
-from tests.connectors.delivery.lives import Checkpoint, crash, live
+from tests.connectors.delivery.lives import Checkpoint, crash, live, refused
 
 BATCHES = [[1, 2], [3], [], [4, 5, 6], [7], [8, 9]]
 ROWS = [row for batch in BATCHES for row in batch]
@@ -61,19 +61,6 @@ def content(folder: Path) -> dict[str, str]:
 
 def all_bytes(folder: Path) -> dict[str, tuple[bytes, int]]:
     return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
-
-
-def refused(writer: Writer, epoch: Epoch | None, error: type[Exception] = DeliveryRefused) -> str:
-    """The one line with which it refuses, by ``check`` as by ``open``."""
-    with pytest.raises(error) as checked:
-        writer.check(epoch)
-    with pytest.raises(error) as opened:
-        writer.open(epoch)
-    writer.close()
-    line = str(opened.value)
-    assert line == str(checked.value)
-    assert "\n" not in line
-    return line
 
 
 def test_a_file_is_rotated_after_the_batch_with_which_it_is_long_enough(file: Path) -> None:
