@@ -39,8 +39,8 @@ REQUIREMENT_SETS = {
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/spark.txt",
     ),
-    "lookers": (
-        "--group=lookers",
+    "test-tools": (
+        "--group=test-tools",
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/tool.txt",
     ),
@@ -50,12 +50,12 @@ REQUIREMENT_SETS = {
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/spark.txt",
         "--constraint=requirements/tool.txt",
-        "--constraint=requirements/lookers.txt",
+        "--constraint=requirements/test-tools.txt",
     ),
 }
 
 # What the tests import, and so what the type checker reads.
-TESTED = ("java", "jvm", "spark", "tool", "lookers")
+TESTED = ("java", "jvm", "spark", "tool", "test-tools")
 
 TOOLS = {
     "ruff check": ("ruff", "check"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock import Flow
-from penstock.spark.session import spark_session
+from penstock.spark.session.spark_session import spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

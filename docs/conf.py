@@ -21,8 +21,8 @@ API_MODULES = (
     "penstock.api",
     "penstock.rules",
     "penstock.runtime",
-    "penstock.demand",
-    "penstock.reference",
+    "penstock.core",
+    "penstock.examples",
     "penstock.guard",
     "penstock.flow",
     "penstock.spark",
@@ -83,7 +83,7 @@ FLOW_PAGE = """
 .. autoclass:: penstock.flow.Emitted
    :undoc-members:
 
-.. automodule:: penstock.flow.diagnosis.explanation
+.. automodule:: penstock.flow.explain.explanation
 ```
 """
 
@@ -98,13 +98,15 @@ def setup(app: Sphinx) -> None:
 
 def write_generated_pages(_: Sphinx) -> None:
     """Write the pages that the code knows better than any author."""
+    pages = {"rules": rules_page(), "operators": index_page()}
+    pages |= {group.page: group_page(group) for group in GROUPS}
+    pages |= {module: api_page(module) for module in API_MODULES}
     GENERATED.mkdir(exist_ok=True)
-    write_if_changed(GENERATED / "rules.md", rules_page())
-    write_if_changed(GENERATED / "operators.md", index_page())
-    for group in GROUPS:
-        write_if_changed(GENERATED / f"{group.page}.md", group_page(group))
-    for module in API_MODULES:
-        write_if_changed(GENERATED / f"{module}.md", api_page(module))
+    for page in GENERATED.glob("*.md"):
+        if page.stem not in pages:
+            page.unlink()  # of a module that had another name when the pages were made last
+    for name, content in pages.items():
+        write_if_changed(GENERATED / f"{name}.md", content)
 
 
 def api_page(module: str) -> str:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from docs.marble_picture import picture
 from penstock.flow import Flow, SharedFlow
-from penstock.flow.fluent import Fluent
-from penstock.flow.surface.multicast import Multicast
-from penstock.flow.surface.running import Running
-from penstock.flow.surface.sources import Sources
+from penstock.flow.base_flow import BaseFlow
+from penstock.flow.methods.creating import Creating
+from penstock.flow.methods.multicasting import Multicasting
+from penstock.flow.methods.running import Running
 
 __all__ = ["GROUPS", "Group", "Operator", "group_page", "index_page", "operators", "shortened"]
 
@@ -74,8 +74,8 @@ def groups() -> Iterator[Group]:
     for base in Flow.__bases__:
         found = operators(base)
         if base is Running:
-            found = (*operators(Fluent), *found)  # subscribe, which every flow needs from the start
-        if base is Multicast:
+            found = (*operators(BaseFlow), *found)  # subscribe, which every flow needs
+        if base is Multicasting:
             own = [each for each in operators(SharedFlow) if each.name != "subscribe"]
             found = (*found, *own)
         name = base.__module__.rpartition(".")[2]
@@ -88,7 +88,7 @@ def operators(owner: type) -> Iterable[Operator]:
     for name, member in vars(owner).items():
         function = getattr(member, "__func__", member)
         if not name.startswith("_") and inspect.isfunction(function):
-            is_source = isinstance(member, staticmethod) or owner is Sources
+            is_source = isinstance(member, staticmethod) or owner is Creating
             called_on = "Flow" if is_source else "shared" if owner is SharedFlow else "flow"
             summary, explanation, sections = read(inspect.getdoc(function) or "")
             yield Operator(name, function, called_on, summary, explanation, sections)

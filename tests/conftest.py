@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 
 from penstock.java import JavaUnavailable
-from penstock.tck.jvm.court import prepare as prepare_judge
+from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.options import TIMEOUT
 
 settings.register_profile("quick", deadline=None, derandomize=True)

@@ -4,8 +4,8 @@
 ``api``         the standard on one page
 ``rules``       its 43 rules as data; they feed error messages, the kit, the docs, ``penstock spec``
 ``runtime``     executors, clocks and the hook for errors with nowhere to go
-``demand``      demand counter, drain loop, bounded buffers: the only place with locks
-``reference``   the standard's own examples, conformant and small
+``core``        demand counter, drain loop, bounded buffers, base classes for both ends of a stream
+``examples``    the standard's own examples, conformant and small
 ``guard``       reports every rule that a foreign party breaks
 ``delivery``    what a sink promises of its rows, and how it knows a batch again
 ``flow``        ``Flow``, the fluent publisher with operators
@@ -20,21 +20,15 @@
 ``cli``         the command line
 
 Each imports only what stands above it in this list, and ``cli`` sees all. ``testing`` and ``tck``
-judge strangers as well as us, so they know nothing of ``reference``.
+judge strangers as well as us, so they know nothing of ``examples``.
 """
 
 from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription
+from penstock.core import AsyncSubscriber, IdentityProcessor, SyncSubscriber
+from penstock.examples import ExecutorPublisher, IterablePublisher
 from penstock.flow import Flow, Retry, X
+from penstock.flow.multicast.broadcast import Broadcast, BroadcastState
 from penstock.guard import guard
-from penstock.reference import (
-    AsyncSubscriber,
-    Broadcast,
-    BroadcastState,
-    ExecutorPublisher,
-    IdentityProcessor,
-    IterablePublisher,
-    SyncSubscriber,
-)
 from penstock.rules import RuleViolation
 from penstock.runtime import (
     AsyncioLoop,

@@ -24,7 +24,7 @@ UNBOUNDED: Final = 2**63 - 1
 
 @runtime_checkable
 class Publisher(Protocol[T_co]):
-    """Provides a sequence of elements, each subscriber at the pace of its own demand."""
+    """Provides elements in order, to each subscriber at the pace of its own demand."""
 
     def subscribe(self, subscriber: Subscriber[T_co]) -> None:
         """Start a stream to ``subscriber``, which gets ``on_subscribe`` before all else.
@@ -83,7 +83,7 @@ class Subscription(Protocol):
         """
 
     def cancel(self) -> None:
-        """Stop the stream, soon rather than at once, and let go of the subscriber.
+        """Stop the stream, soon rather than at once, and drop the subscriber.
 
         Never raises, may be called from any thread and as often as one likes.
 
@@ -93,7 +93,7 @@ class Subscription(Protocol):
 
 @runtime_checkable
 class Processor(Subscriber[T_contra], Publisher[R_co], Protocol[T_contra, R_co]):
-    """A stage: a subscriber to what is above it and a publisher to what is below.
+    """A stage: a subscriber to what is upstream and a publisher to what is downstream.
 
     Rules: 4.1, 4.2, and all those of both sides.
     """

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from penstock.flow import Flow, X
-from penstock.spark.rows import RowReader
-from penstock.spark.session import SparkSettings
+from penstock.spark.egress.rows import RowReader
+from penstock.spark.session.spark_session import SparkSettings
 from penstock.spark.spark_flow import on_spark
 from tests.attacks.attack import Attack
 

@@ -32,7 +32,7 @@ from penstock.connectors import (
     serve_server_sent_events,
     serve_websocket,
 )
-from penstock.spark.token_gate import TokenGate
+from penstock.spark.egress.token_gate import TokenGate
 from tests.attacks.attack import Attack
 from tests.attacks.crowd import Crowd
 from tests.attacks.crowded_server import Kind, crowded_server

@@ -40,7 +40,7 @@ plain = Pipeline("plain", sources={"numbers": numbers}, sinks={"file": written},
 on_spark = Pipeline(
     "on-spark",
     sources={"numbers": numbers},
-    through=lambda numbers: numbers.on_spark("number long").map(lambda row: row),
+    transform=lambda numbers: numbers.on_spark("number long").map(lambda row: row),
     sinks={"file": written},
     settings=Settings,
 )

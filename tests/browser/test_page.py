@@ -173,7 +173,7 @@ def test_values_with_markup_stay_text(
     pipeline.errors = (Signal(0, MARKUP),)
     pipeline.dead_letters = 1
     page.locator("[data-stage=phone]").click()
-    observer.look()
+    observer.sample()
     places = ("#details > .lines", "#details > .trouble", "#details .errors")
     for place in (*places, "#errors", "#letters", "#sentence"):
         expect(page.locator(place)).to_contain_text(MARKUP)
@@ -189,11 +189,11 @@ def test_the_page_shows_each_figure_as_the_terminal_does(
     pipeline.dead_letters = 3
     pipeline.late, pipeline.possibly_duplicated = 3_001, 28
     pipeline.pass_time(observer, looks=7)
-    view = observer.view
-    text = line(view)
-    assert view.batch is not None
-    expect(page.locator("#batch")).to_have_text(re.compile(f"^{view.batch.number} "))
-    assert page.locator("#time").inner_text() == duration(view.seconds)
+    status = observer.status
+    text = line(status)
+    assert status.batch is not None
+    expect(page.locator("#batch")).to_have_text(re.compile(f"^{status.batch.number} "))
+    assert page.locator("#time").inner_text() == duration(status.seconds)
     assert f"batch {page.locator('#batch').inner_text()}" in text
     assert f"checkpoint {page.locator('#checkpoint').inner_text()}" in text
     assert f"restarted {page.locator('#restarts').inner_text()}" in text
@@ -201,7 +201,7 @@ def test_the_page_shows_each_figure_as_the_terminal_does(
     for name in STAGES:
         rate = page.locator(f"[data-stage={name}] .rate").inner_text().replace(" ", "")
         assert f"{name} {pipeline.passed:,} ({rate})" in text
-    shown = [word for word in WORDS if is_worth_a_word(view.ledger, word)]
+    shown = [word for word in WORDS if is_worth_a_word(status.ledger, word)]
     assert len(shown) == 8
     for word in shown:
         entry = page.locator(f"[data-entry={word.field}]")
@@ -209,7 +209,7 @@ def test_the_page_shows_each_figure_as_the_terminal_does(
         assert f"{entry.locator('dt').inner_text()} {value}" in text
     expect(page.locator("[data-entry=possibly_duplicated] .note")).to_have_text("28 at phone")
     assert "possibly duplicated 28 at phone" in text
-    expect(page.locator("#equation")).to_have_text(equation(view.ledger))
+    expect(page.locator("#equation")).to_have_text(equation(status.ledger))
     values = page.locator(".chart .value").all_inner_texts()
     into, out, demand, in_flight, p50, p99, lag = (each.replace(" /s", "/s") for each in values)
     assert f"in {into}, out {out}   asked for {demand}, in flight {in_flight}" in text
@@ -224,7 +224,7 @@ def test_the_ledger_says_where_it_is_counted(
         Passage("departures", "journal", entered=1_204, left=1_200, held=3, aside=1),
         Passage("spark", "spark", entered=1_200, left=1_199),
     )
-    observer.look()
+    observer.sample()
     page.locator("#passages summary").click()
     expect(page.locator("#passages li")).to_have_text(
         [
@@ -240,7 +240,7 @@ def test_a_click_on_a_stage_shows_its_own_errors_and_dead_letters(
     pipeline.errors = (Signal(0, "OSError: the line is dead"),)
     pipeline.dead_letters = 3
     pipeline.spark_page = "http://127.0.0.1:4040/StreamingQuery/"
-    observer.look()
+    observer.sample()
     errors, letters = page.locator("#details .errors"), page.locator("#details .letters")
     page.locator("[data-stage=phone]").click()
     expect(errors).to_contain_text("OSError: the line is dead")
@@ -258,11 +258,11 @@ def test_a_link_to_spark_leads_to_a_page_or_is_not_there(
     page: Page, pipeline: DrivenPipeline, observer: Observer
 ) -> None:
     pipeline.spark_page = "http://127.0.0.1:4040/"
-    observer.look()
+    observer.sample()
     expect(page.locator("#spark")).to_have_attribute("href", pipeline.spark_page)
     expect(page.locator("#spark")).to_be_visible()
     pipeline.spark_page = "javascript:alert(1)"
-    observer.look()
+    observer.sample()
     expect(page.locator("#spark")).to_be_hidden()
     expect(page.locator("a[href^=javascript]")).to_have_count(0)
 
@@ -276,7 +276,7 @@ def test_a_click_on_a_stage_shows_its_marbles(
     expect(page.locator("#details > .lines")).to_contain_text("JFK 11 min late")
     expect(page.locator("#details .edges-list")).to_contain_text("to journal:")
     pipeline.element = "EWR cancelled"
-    observer.look()
+    observer.sample()
     marbles = page.locator(".marble")
     expect(marbles).to_have_count(2)
     expect(marbles.last.locator("title")).to_have_text("EWR cancelled")
@@ -303,10 +303,10 @@ def test_the_ledger_says_what_nobody_knows_and_what_is_wrong(
     lost = page.locator("[data-entry=lost] dd").first
     expect(lost).to_have_attribute("data-verdict", "good")
     pipeline.lost = None
-    observer.look()
+    observer.sample()
     expect(lost).to_have_text("not known")
     pipeline.lost = 3
-    observer.look()
+    observer.sample()
     expect(lost).to_have_text("3")
     expect(lost).to_have_attribute("data-verdict", "bad")
 
@@ -332,7 +332,7 @@ def test_on_a_phone_no_edge_passes_behind_a_stage(
     page: Page, pipeline: DrivenPipeline, observer: Observer, sinks: tuple[str, ...]
 ) -> None:
     pipeline.more_sinks = sinks
-    observer.look()
+    observer.sample()
     expect(page.locator(".stage")).to_have_count(len(STAGES) + len(sinks))
     page.set_viewport_size({"width": PHONE, "height": 844})
     expect(page.locator("#graph")).to_have_class("vertical")
@@ -383,7 +383,7 @@ def test_the_page_of_a_pipeline_that_has_ended_says_so(
     complaints: list[str],
 ) -> None:
     pipeline.state = "completed"
-    observer.look()
+    observer.sample()
     expect(page.locator("#sentence")).to_have_text("All of it came through: the pipeline is done.")
     dashboard.close()
     expect(page.locator("#connection")).to_contain_text("The pipeline has ended.")

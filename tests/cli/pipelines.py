@@ -146,7 +146,7 @@ def live_on_spark(numbers: Any) -> Any:
 
 
 def ledger(settings: Settings) -> Callable[[Any], None]:
-    """Each number is in the file when the sink is done with it."""
+    """Each number is in the file when the sink has finished it."""
     assert settings.ledger is not None
     file = settings.ledger.open("a", buffering=1)
 
@@ -176,16 +176,16 @@ def flows_of_numbers(settings: Settings) -> Flow[int]:
     return Flow.range(settings.count).concat_map(lambda number: Flow.of(number, -number))
 
 
-resumes = pipeline("resumes", paced_rows, ledger, through=on_spark)
-spark_ticks = pipeline("spark-ticks", ticks, terminal, through=live_on_spark)
-spark_flows = pipeline("spark-flows", flows_of_numbers, terminal, through=live_on_spark)
-spark_rows = pipeline("spark-rows", rows, terminal, through=on_spark)
-other_rows = pipeline("other-rows", rows, terminal, through=on_spark)
-stuck_rows = pipeline("stuck-rows", rows, terminal, through=stuck)
-rows_asked_once = pipeline("rows-asked-once", rows, lambda settings: AsksOnce(), through=on_spark)
-rows_exit = pipeline("rows-exit", rows, exiting_sink, through=on_spark)
-wrong_column = pipeline("wrong-column", rows, terminal, through=misspelt)
-not_sendable = pipeline("not-sendable", rows, terminal, through=locked)
+resumes = pipeline("resumes", paced_rows, ledger, transform=on_spark)
+spark_ticks = pipeline("spark-ticks", ticks, terminal, transform=live_on_spark)
+spark_flows = pipeline("spark-flows", flows_of_numbers, terminal, transform=live_on_spark)
+spark_rows = pipeline("spark-rows", rows, terminal, transform=on_spark)
+other_rows = pipeline("other-rows", rows, terminal, transform=on_spark)
+stuck_rows = pipeline("stuck-rows", rows, terminal, transform=stuck)
+rows_asked_once = pipeline("rows-asked-once", rows, lambda settings: AsksOnce(), transform=on_spark)
+rows_exit = pipeline("rows-exit", rows, exiting_sink, transform=on_spark)
+wrong_column = pipeline("wrong-column", rows, terminal, transform=misspelt)
+not_sendable = pipeline("not-sendable", rows, terminal, transform=locked)
 
 
 # Dead letters, a filter, late rows, and a sink that stops within a batch until it is killed.
@@ -244,7 +244,7 @@ def stalling(settings: Settings) -> Callable[[Any], None]:
     return take
 
 
-audited = pipeline("audited", numbers, stalling, through=audited_through)
+audited = pipeline("audited", numbers, stalling, transform=audited_through)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class Ended(NamedTuple):
-    """What a process leaves behind."""
+    """What is left when a process has ended."""
 
     code: int
     out: str
@@ -132,13 +132,13 @@ class Output:
 
     def wait_for(self, text: str) -> str:
         """The first line with that text; the timeout of the test bounds how long that may take."""
-        looked = 0
+        checked = 0
         with self._news:
             while True:
-                for line in self._lines[looked:]:
+                for line in self._lines[checked:]:
                     if text in line:
                         return line
-                looked = len(self._lines)
+                checked = len(self._lines)
                 assert not self._over, f"{text!r} is not in {''.join(self._lines)}"
                 self._news.wait()
 

@@ -17,11 +17,11 @@ from rich.console import Console
 from penstock import Flow
 from penstock.cli.figures import count, duration, rate, seconds, short
 from penstock.cli.progress import line, picture, summary
-from penstock.observe import Observer, View
+from penstock.observe import Observer, Status
 from penstock.observe.dashboard import Dashboard
 from penstock.observe.metrics import METRICS
 from penstock.observe.words import WORDS, in_short
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 from tests.cli import pipelines
 from tests.cli.processes import RunningCommand
 from tests.observe.driven import DrivenPipeline
@@ -34,20 +34,20 @@ PATIENCE = 60
 
 
 class Recorded:
-    """The views of an observer, by their moments."""
+    """The statuses of an observer, by their moments."""
 
     def __init__(self, observer: Observer) -> None:
-        self._views = {observer.view.point.at: observer.view}
+        self._views = {observer.status.point.at: observer.status}
         self._added = threading.Condition()
         observer.listen(self._add)
 
-    def _add(self, view: View) -> None:
+    def _add(self, status: Status) -> None:
         with self._added:
-            self._views[view.point.at] = view
+            self._views[status.point.at] = status
             self._added.notify_all()
 
-    def at(self, moment: float) -> View:
-        """The page may be told of a view before we are."""
+    def at(self, moment: float) -> Status:
+        """The page may be told of a status before we are."""
         with self._added:
             assert self._added.wait_for(lambda: moment in self._views, PATIENCE)
             return self._views[moment]
@@ -63,10 +63,10 @@ def events(dashboard: Dashboard) -> Generator[dict[str, Any], None, None]:
                     yield event.json()
 
 
-def terminal(view: View) -> str:
+def terminal(status: Status) -> str:
     console = Console(width=WIDE)
     with console.capture() as captured:
-        console.print(picture(view))
+        console.print(picture(status))
     return captured.get()
 
 
@@ -95,8 +95,8 @@ def figures(event: dict[str, Any]) -> list[str]:
     return found
 
 
-def require_agreement(event: dict[str, Any], view: View) -> None:
-    in_one_line, in_a_table = line(view), terminal(view)
+def require_agreement(event: dict[str, Any], status: Status) -> None:
+    in_one_line, in_a_table = line(status), terminal(status)
     for figure in figures(event):
         assert figure in in_one_line
         assert figure in in_a_table
@@ -105,7 +105,7 @@ def require_agreement(event: dict[str, Any], view: View) -> None:
         assert passed in in_one_line
         (row,) = (text for text in in_a_table.splitlines() if text.startswith(stage["name"]))
         assert row.split()[1:3] == [count(stage["passed"]), rate(stage["rate"])]
-    books = summary(view).partition(": ")[2]
+    books = summary(status).partition(": ")[2]
     assert books in in_one_line
     assert books in in_a_table
 
@@ -118,7 +118,7 @@ def test_the_terminal_says_of_a_running_pipeline_what_the_page_is_told() -> None
         sinks={"sink": lambda settings: lambda element: moving.set()},
     )
     run = PipelineRun(pipeline, NoSettings())
-    observer = Observer(run.name, run.reading)
+    observer = Observer(run.name, run.status)
     recorded = Recorded(observer)
     with Dashboard(observer) as dashboard:
         told = events(dashboard)
@@ -135,14 +135,14 @@ def test_the_terminal_says_of_a_running_pipeline_what_the_page_is_told() -> None
     assert later["point"]["rate_out"] > 0
 
 
-@pytest.mark.parametrize("looks", [0, 7])
-def test_the_terminal_says_of_spark_what_the_page_is_told(looks: int) -> None:
+@pytest.mark.parametrize("samples", [0, 7])
+def test_the_terminal_says_of_spark_what_the_page_is_told(samples: int) -> None:
     pipeline = DrivenPipeline(
         checkpoint="112 ok", dead_letters=3, late=3_001, possibly_duplicated=28
     )
     observer = pipeline.observer()
     recorded = Recorded(observer)
-    pipeline.pass_time(observer, looks)
+    pipeline.pass_time(observer, samples)
     with Dashboard(observer) as dashboard:
         event = next(events(dashboard))
         require_agreement(event, recorded.at(event["point"]["at"]))
@@ -162,18 +162,18 @@ def test_page_terminal_summary_and_metrics_say_the_same_after_a_kill(tmp_path: P
         command.end()
     before = rows_in(ledger)
 
-    run = PipelineRun(pipelines.audited, settings, Place(checkpoint=str(checkpoint)))
-    observer = Observer(run.name, run.reading)
+    run = PipelineRun(pipelines.audited, settings, RunTarget(checkpoint=str(checkpoint)))
+    observer = Observer(run.name, run.status)
     run.start()
     assert run.wait(500)
     assert run.state == "completed", run.error
-    observer.look()
+    observer.sample()
     recorded = Recorded(observer)
     with Dashboard(observer) as dashboard:
         event = next(events(dashboard))
         metrics = metrics_of(dashboard)
-    view = recorded.at(event["point"]["at"])
-    require_agreement(event, view)
+    status = recorded.at(event["point"]["at"])
+    require_agreement(event, status)
 
     after = rows_in(ledger)[len(before) :]
     numbers = {number for _, each in before + after for number in each}
@@ -200,7 +200,7 @@ def test_page_terminal_summary_and_metrics_say_the_same_after_a_kill(tmp_path: P
     shown = {each["field"]: each["text"] for each in event["ledger"]["entries"]}
     assert shown == {**{field: f"{n:,}" for field, n in truth.items()}, "filtered": "not known"}
     assert {word.field: metrics.get(word.metric) for word in WORDS} == {**truth, "filtered": None}
-    assert in_short(view.ledger) in summary(view)
+    assert in_short(status.ledger) in summary(status)
     places = {(each["field"], each["place"]): each["count"] for each in event["ledger"]["causes"]}
     assert places == {
         ("late", "spark"): len(late),

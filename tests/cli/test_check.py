@@ -17,7 +17,7 @@ from penstock.connectors import (
     write_json_lines,
     write_standard_output,
 )
-from penstock.pipeline import NoSettings, Pipeline, Place
+from penstock.pipeline import NoSettings, Pipeline, RunTarget
 from penstock.spark import SparkSettings
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.deployment import Deployment
@@ -84,7 +84,7 @@ def test_a_sink_is_compared_with_the_checkpoint_and_not_touched(
         "spark-rows",
         pipelines.rows,
         lambda settings: write_json_lines(file),
-        through=pipelines.on_spark,
+        transform=pipelines.on_spark,
     )
     monkeypatch.setattr(pipelines, "rows_file", rows, raising=False)
     arguments = (f"{PIPELINES}:rows_file", "--no-spark", "--checkpoint", str(place))
@@ -295,7 +295,7 @@ def test_the_token_of_a_server_of_spark_connect_is_not_shown() -> None:
     assert "SECRET" not in checked.output
 
 
-@pytest.mark.parametrize("holder", [RunOptions, Place, Deployment, SparkSettings])
+@pytest.mark.parametrize("holder", [RunOptions, RunTarget, Deployment, SparkSettings])
 def test_what_holds_the_address_of_a_server_does_not_show_its_token(holder: type) -> None:
     remote = "sc://example.org:15002/;token=SECRET"
     held = holder(remote=remote)

@@ -1,4 +1,4 @@
-"""``penstock doctor`` names what is missing and the command that mends it."""
+"""``penstock doctor`` names what is missing and the command that fixes it."""
 
 from __future__ import annotations
 

@@ -53,5 +53,5 @@ def test_help_loads_nothing_heavy(command: str) -> None:
     assert loaded & HEAVY == set()
 
 
-def test_doctor_looks_for_packages_without_loading_them() -> None:
+def test_doctor_finds_packages_without_loading_them() -> None:
     assert loaded_by("doctor") & HEAVY == set()

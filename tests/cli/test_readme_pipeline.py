@@ -31,7 +31,7 @@ def flight(number: int) -> dict[str, Any]:
 
 
 class Departures:
-    """Flights behind any position, as far as the test has let them depart."""
+    """Flights after any position, as far as the test has let them depart."""
 
     def __init__(self) -> None:
         self._departed = 0

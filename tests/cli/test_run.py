@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli.application import application
-from penstock.cli.progress import Progress
+from penstock.cli.progress import TerminalProgress
 from tests.cli.processes import Ended, RunningCommand, penstock_command
 from tests.held_port import held_port
 
@@ -115,14 +115,14 @@ def test_an_interrupt_drains_and_ends_with_3_and_a_summary(
 def test_an_interrupt_that_comes_as_soon_as_the_page_is_named_drains(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    say = Progress.say
+    say = TerminalProgress.say
 
-    def interrupt_at_the_page(progress: Progress, text: str) -> None:
+    def interrupt_at_the_page(progress: TerminalProgress, text: str) -> None:
         say(progress, text)
         if text.startswith("the page: "):
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Progress, "say", interrupt_at_the_page)
+    monkeypatch.setattr(TerminalProgress, "say", interrupt_at_the_page)
     ended = CliRunner().invoke(application, ["run", f"{PIPELINES}:ticking", "--dashboard"])
     assert ended.exit_code == 3
     assert "ticking stopped after" in ended.stderr
@@ -148,7 +148,7 @@ def test_a_drain_that_takes_too_long_stops_with_3_and_says_what_was_left() -> No
     assert ended.code == 3, ended.err
     assert (
         "not drained within 0.3 s, and stopped\n"
-        "  left: the sink terminal is not done with 1 that it was given\n"
+        "  left: the sink terminal has not finished 1 that it was given\n"
     ) in ended.err
     assert "blocked stopped after" in ended.err
     assert "Traceback" not in ended.err

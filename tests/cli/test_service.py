@@ -10,7 +10,7 @@ import pytest
 from tests.cli.processes import Ended, RunningCommand
 
 PIPELINES = "tests.cli.pipelines"
-DAEMON = "-m penstock.spark.worker_daemon"
+DAEMON = "-m penstock.spark.workers.worker_daemon"
 PLANNER = "python_streaming_source_runner"
 GATEWAY = "org.apache.spark.deploy.SparkSubmit"
 
@@ -71,7 +71,7 @@ def test_a_second_signal_to_all_processes_stops_and_leaves_none_of_them() -> Non
     assert "Traceback" not in ended.err
 
 
-def test_a_program_that_is_killed_leaves_no_process_behind() -> None:
+def test_a_program_that_is_killed_leaves_no_process() -> None:
     with RunningCommand("run", f"{PIPELINES}:stuck_rows") as command:
         wait_for_worker(command)
         command.kill_alone()

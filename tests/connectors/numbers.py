@@ -9,8 +9,8 @@ from penstock import Flow
 from penstock.connectors import Request, serve_server_sent_events, serve_websocket
 
 
-def numbers_behind(request: Request) -> Flow[int]:
-    """All numbers behind the position that was asked for, or those up to ``?up_to=``."""
+def numbers_after(request: Request) -> Flow[int]:
+    """All numbers after the position that was asked for, or those up to ``?up_to=``."""
     first = 0 if request.after is None else request.after + 1
     if "up_to" in request.query:
         return Flow.range(first, int(request.query["up_to"]))
@@ -20,10 +20,10 @@ def numbers_behind(request: Request) -> Flow[int]:
 def serve(kind: str, port: int) -> None:
     """Serve numbers until this process is killed."""
     if kind == "websocket":
-        server = serve_websocket(numbers_behind, port=port)
+        server = serve_websocket(numbers_after, port=port)
     else:
         server = serve_server_sent_events(
-            numbers_behind, port=port, position_of=lambda number: number
+            numbers_after, port=port, position_of=lambda number: number
         )
     with server:
         sys.stdout.write(f"{server.address}\n")

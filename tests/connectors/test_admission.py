@@ -23,13 +23,13 @@ from penstock.connectors import (
     Server,
     from_server_sent_events,
     from_websocket,
-    remote_error,
     serve_server_sent_events,
     serve_websocket,
 )
-from penstock.connectors import door as doors
-from penstock.connectors.door import most_connections
-from penstock.connectors.strangers import Seldom, quiet
+from penstock.connectors.shared import listening_socket as doors
+from penstock.connectors.shared import remote_error
+from penstock.connectors.shared.connection_log import RateLimitedLog, quiet
+from penstock.connectors.shared.listening_socket import most_connections
 from penstock.testing import ManualPublisher
 
 PATIENCE = 60
@@ -77,7 +77,7 @@ def plug(server: Server) -> socket.socket:
 
 @pytest.mark.parametrize("serve", SERVERS)
 @pytest.mark.parametrize("authenticate", [may_enter, may_enter_after_a_while])
-def test_whoever_proves_that_he_may_is_served_and_others_are_refused_without_a_word(
+def test_a_client_that_proves_that_it_may_is_served_and_others_are_refused_without_a_word(
     serve: Serve, authenticate: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -154,7 +154,7 @@ def test_a_server_that_strangers_reach_says_so(
     with serve(lambda request: Flow.of(1)):
         assert caplog.text == ""
     with serve(lambda request: Flow.of(1), host="0.0.0.0"):
-        assert "whoever reaches 0.0.0.0 gets what is served there" in caplog.text
+        assert "anyone who reaches 0.0.0.0 gets what is served there" in caplog.text
     with serve(lambda request: Flow.of(1), host="0.0.0.0", authenticate=may_enter):
         assert "can be read on its way" in caplog.text
 
@@ -209,7 +209,7 @@ def test_those_who_say_nothing_are_bounded_and_do_not_hold_up_the_end(
 
 @pytest.mark.parametrize("serve", SERVERS)
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\nHost: 127"])
-def test_whoever_does_not_say_what_he_wants_is_cut_off(
+def test_a_client_that_does_not_say_what_it_wants_is_cut_off(
     serve: Serve, said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doors, "HANDSHAKE", 0.05)
@@ -218,7 +218,7 @@ def test_whoever_does_not_say_what_he_wants_is_cut_off(
         assert slow.recv(1) == b""
 
 
-def test_a_request_behind_another_one_on_the_same_connection_is_not_read() -> None:
+def test_a_request_after_another_one_on_the_same_connection_is_not_read() -> None:
     with serve_server_sent_events(lambda request: Flow.of(1)) as server, plug(server) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2)
         received = b"".join(iter(lambda: client.recv(65536), b""))
@@ -259,7 +259,7 @@ def test_a_number_of_connections_that_is_none_is_refused_at_once(serve: Serve) -
 
 def test_the_log_has_a_few_lines_of_many_and_says_how_many_are_missing() -> None:
     now = 0.0
-    seldom = Seldom(lines=2, pause=10, now=lambda: now)
+    seldom = RateLimitedLog(lines=2, pause=10, now=lambda: now)
     assert [seldom.passes() for _ in range(5)] == [True, True, False, False, False]
     now = 10.0
     assert seldom.passes()
@@ -302,7 +302,7 @@ def test_a_library_logs_no_headers_and_a_traceback_in_one_line(
 def test_a_flow_that_fails_for_many_has_its_number_for_each_and_few_tracebacks(
     serve: Serve, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_error, "_tracebacks", Seldom(now=lambda: 0.0))
+    monkeypatch.setattr(remote_error, "_tracebacks", RateLimitedLog(now=lambda: 0.0))
 
     def fail(request: Request) -> Flow[Any]:
         raise LookupError("no such board: SECRET")

@@ -26,7 +26,7 @@ from penstock.connectors import (
     read_json_lines,
     tail_json_lines,
 )
-from penstock.connectors.bounded_stream import EventSize, EventTooLarge
+from penstock.connectors.sse.bounded_stream import EventSize, EventTooLarge
 from tests.connectors.test_server_sent_events import answering, send
 
 ONCE = Retry(times=0)

@@ -37,10 +37,10 @@ from penstock.connectors import (
     write_sqlite,
     write_standard_output,
 )
-from penstock.connectors.outflow import Outflow
-from penstock.connectors.own_loop import OwnLoop
+from penstock.connectors.shared.connection_subscriber import ConnectionSubscriber
+from penstock.connectors.shared.loop_thread import LoopThread
 from penstock.tck import verify_publisher, verify_subscriber
-from tests.connectors.numbers import numbers_behind
+from tests.connectors.numbers import numbers_after
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -86,13 +86,13 @@ def files(tmp_path: Path) -> Files:
 
 @pytest.fixture
 def websocket() -> Iterator[Server]:
-    with serve_websocket(numbers_behind) as server:
+    with serve_websocket(numbers_after) as server:
         yield server
 
 
 @pytest.fixture
 def events() -> Iterator[Server]:
-    with serve_server_sent_events(numbers_behind) as server:
+    with serve_server_sent_events(numbers_after) as server:
         yield server
 
 
@@ -212,15 +212,15 @@ def test_a_writer_to_standard_output_keeps_all_rules() -> None:
 class Sending:
     """What a connection of a server does with its subscriber."""
 
-    def __init__(self, outflow: Outflow) -> None:
-        self._outflow = outflow
+    def __init__(self, subscriber: ConnectionSubscriber) -> None:
+        self._subscriber = subscriber
         self.sent: list[Any] = []
         self.completed = False
         self.error: Exception | None = None
 
     async def send(self) -> None:
         try:
-            async for element in self._outflow:
+            async for element in self._subscriber:
                 self.sent.append(element)
             self.completed = True
         except Exception as error:
@@ -231,28 +231,28 @@ class Connections:
     """Subscribers with connections that take all."""
 
     def __init__(self) -> None:
-        self._loop = OwnLoop("connections")
-        self._sending: dict[int, tuple[Outflow, Sending]] = {}
+        self._loop = LoopThread("connections")
+        self._sending: dict[int, tuple[ConnectionSubscriber, Sending]] = {}
         self._tasks: list[Task[None]] = []
 
-    def open(self) -> Outflow:
+    def open(self) -> ConnectionSubscriber:
         """The subscriber of a new one."""
         return self._loop.run(self._opened())
 
-    def of(self, outflow: Any) -> Sending:
+    def of(self, subscriber: Any) -> Sending:
         """What it has sent."""
-        return self._sending[id(outflow)][1]
+        return self._sending[id(subscriber)][1]
 
     def close(self) -> None:
         self._loop.close()
 
-    async def _opened(self) -> Outflow:
-        outflow = Outflow(capacity=4)
-        sending = Sending(outflow)
-        self._sending[id(outflow)] = outflow, sending
-        outflow.request(UNBOUNDED)
+    async def _opened(self) -> ConnectionSubscriber:
+        subscriber = ConnectionSubscriber(capacity=4)
+        sending = Sending(subscriber)
+        self._sending[id(subscriber)] = subscriber, sending
+        subscriber.request(UNBOUNDED)
         self._tasks.append(create_task(sending.send()))
-        return outflow
+        return subscriber
 
 
 def test_the_subscriber_of_a_connection_keeps_all_rules() -> None:
@@ -260,10 +260,10 @@ def test_the_subscriber_of_a_connection_keeps_all_rules() -> None:
     try:
         verify_subscriber(
             connections.open,
-            received=lambda outflow: connections.of(outflow).sent,
+            received=lambda subscriber: connections.of(subscriber).sent,
             in_sequence=True,
-            completed=lambda outflow: connections.of(outflow).completed,
-            failed=lambda outflow: connections.of(outflow).error,
+            completed=lambda subscriber: connections.of(subscriber).completed,
+            failed=lambda subscriber: connections.of(subscriber).error,
         ).raise_if_failed()
     finally:
         connections.close()

@@ -97,8 +97,8 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
 ) -> None:
     import sys
 
-    monkeypatch.delitem(sys.modules, "penstock.connectors.websocket_source", raising=False)
-    for module in ("parquet", "parquet_sink", "parquet_folder", "parquet_rows"):
+    monkeypatch.delitem(sys.modules, "penstock.connectors.websocket.source", raising=False)
+    for module in ("parquet.source", "parquet.sink", "parquet.folder", "parquet.rows"):
         monkeypatch.delitem(sys.modules, f"penstock.connectors.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "websockets.asyncio.client", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)

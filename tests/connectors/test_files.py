@@ -144,7 +144,7 @@ def test_the_rows_of_a_parquet_file_are_dictionaries_and_its_batches_stay_whole(
     assert [batch.num_rows for batch in batches] == [4, 4, 2]
 
 
-def test_a_row_group_that_is_damaged_is_named_behind_the_rows_before_it(file: Path) -> None:
+def test_a_row_group_that_is_damaged_is_named_after_the_rows_before_it(file: Path) -> None:
     table = pyarrow.table({"number": [*range(10_000)]})
     parquet.write_table(table, file, row_group_size=5_000, compression="snappy")
     start = parquet.ParquetFile(file).metadata.row_group(1).column(0).dictionary_page_offset
@@ -175,14 +175,14 @@ def three_elements(kind: str, file: Path) -> Flow[Any]:
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
-def test_a_file_is_read_anew_for_each_subscriber_and_says_so(kind: str, file: Path) -> None:
+def test_a_file_is_read_again_for_each_subscriber_and_says_so(kind: str, file: Path) -> None:
     flow = three_elements(kind, file)
     assert flow.plan.origin.replay == "from_start"
     assert flow.count().run_sync() == flow.count().run_sync() == 3
 
 
 @pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
-def test_an_error_behind_a_file_names_the_connector_and_the_line_that_made_it(
+def test_an_error_downstream_of_a_file_names_the_connector_and_the_line_that_made_it(
     kind: str, file: Path
 ) -> None:
     flow = three_elements(kind, file)

@@ -1,4 +1,4 @@
-"""A websocket in front of Spark: a pipeline goes on behind the last element that was recorded."""
+"""A websocket upstream of Spark: a pipeline goes on after the last element that was recorded."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_how_much_is_made_up_for_can_be_chosen(
     subscriber.assert_elements(0, 10, 20, 30)
 
 
-def test_an_element_that_is_earlier_comes_right_behind_the_one_before(
+def test_an_element_that_is_earlier_comes_right_after_the_previous_one(
     time: VirtualTime, subscriber: ManualSubscriber[float]
 ) -> None:
     paced(time, 10, 11, 5, 12).subscribe(subscriber)
@@ -130,7 +130,7 @@ def test_cancel_discards_the_element_that_waits_and_leaves_no_timer(
     assert time.now() == 1_000
 
 
-def test_an_error_from_in_front_passes_at_once(
+def test_an_error_from_upstream_passes_at_once(
     time: VirtualTime, subscriber: ManualSubscriber[float]
 ) -> None:
     broken = Flow.concat(Flow.of(0.0), Flow.error(ValueError("no")))

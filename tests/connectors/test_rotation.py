@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from penstock import Flow, VirtualTime
-from penstock.connectors import Line, following, tail_json_lines
-from penstock.connectors.listening import listening
-from penstock.connectors.tailed_file import TailedFile
+from penstock.connectors import Line, tail_json_lines
+from penstock.connectors.files import followed_log as following
+from penstock.connectors.files.tailed_file import TailedFile
+from penstock.connectors.shared.connection_events import listening
 from penstock.observe import Ledger
+from penstock.observe.meters import SourceMeter
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun
-from penstock.pipeline.gauges import SourceGauge
 from penstock.testing import ManualSubscriber
 
 POLL = 0.5
@@ -28,7 +29,7 @@ class Follower:
 
     def __init__(self, log: Path, before: Follower | None = None, wanted: int = 10_000) -> None:
         self.time = VirtualTime()
-        self.gauge = SourceGauge("log")
+        self.gauge = SourceMeter("log")
         self.subscriber: ManualSubscriber[Line] = ManualSubscriber(request=wanted)
         after: Any = 0 if before is None else before.lines[-1].position
         with listening(self.gauge):
@@ -41,7 +42,7 @@ class Follower:
 
     @property
     def numbers(self) -> list[int]:
-        """What it has read, after one more look."""
+        """What it has read, after one more poll."""
         self.time.advance(POLL)
         self.subscriber.assert_not_ended()
         return [line.value for line in self.lines]
@@ -52,7 +53,7 @@ class Follower:
 
 
 class Log:
-    """A log, whoever writes it and whoever rotates it."""
+    """A log, the program that writes it and the one that rotates it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -152,7 +153,7 @@ def test_it_reads_what_tail_f_reads(
 
 @pytest.mark.parametrize("rotate", [Log.rename, Log.copy_and_cut, Log.rename_and_compress])
 @pytest.mark.parametrize("times", [1, 2, 3])
-def test_lines_that_came_before_rotations_between_two_looks_are_read(
+def test_lines_that_came_before_rotations_between_two_polls_are_read(
     rotate: Callable[[Log], None], times: int, log: Log
 ) -> None:
     log.write(5)
@@ -231,7 +232,7 @@ def test_a_file_that_was_cut_without_a_copy_may_have_lost_something(
     assert follower.numbers == [*numbers(0, 10), 15, 16]
     assert follower.gauge.lost is None
     (signal,) = follower.gauge.errors.signals()
-    assert "what stood behind byte 20 and was not read yet is lost" in signal.text
+    assert "what followed byte 20 and was not read yet is lost" in signal.text
     assert signal.text.rstrip("…") in caplog.text  # a long one is shortened for the page
 
 
@@ -397,7 +398,7 @@ def test_after_a_restart_a_renamed_log_without_a_new_one_is_read_to_its_end(log:
     assert follower.numbers == numbers(4, 13)
 
 
-def test_after_a_restart_a_file_that_is_gone_is_told_and_those_behind_it_are_read(
+def test_after_a_restart_a_file_that_is_gone_is_told_and_those_after_it_are_read(
     log: Log, caplog: pytest.LogCaptureFixture
 ) -> None:
     log.write(10)
@@ -427,12 +428,12 @@ def test_another_file_with_the_number_of_the_old_one_is_another_file(log: Log) -
 # In a pipeline.
 
 
-def ledger_after(lose: Callable[[SourceGauge], object]) -> Ledger:
+def ledger_after(lose: Callable[[SourceMeter], object]) -> Ledger:
     run = PipelineRun(
         Pipeline(
             "lossy",
             sources={"log": lambda settings: Flow.range(5)},
-            through=lambda log: log,
+            transform=lambda log: log,
             sinks={"sink": lambda settings: lambda element: None},
         ),
         NoSettings(),
@@ -440,7 +441,7 @@ def ledger_after(lose: Callable[[SourceGauge], object]) -> Ledger:
     lose(run.sources["log"])
     run.start()
     assert run.wait(60)
-    return run.reading().ledger
+    return run.status().ledger
 
 
 def test_what_a_source_has_lost_stands_in_the_ledger() -> None:

@@ -24,9 +24,9 @@ from penstock.connectors import (
     from_server_sent_events,
     serve_server_sent_events,
 )
-from penstock.flow.fluent import with_origin
+from penstock.flow.base_flow import with_origin
 from penstock.testing import ManualPublisher, ManualSubscriber
-from tests.connectors.numbers import numbers_behind
+from tests.connectors.numbers import numbers_after
 from tests.connectors.server_process import ServerProcess
 
 Answer: TypeAlias = Callable[[BaseHTTPRequestHandler], None]
@@ -70,7 +70,7 @@ def send(handler: BaseHTTPRequestHandler, text: str, status: int = 200) -> None:
 
 
 def test_elements_come_as_events_and_the_end_is_told() -> None:
-    with serve_server_sent_events(numbers_behind) as server:
+    with serve_server_sent_events(numbers_after) as server:
         events = from_server_sent_events(f"{server.address}/?up_to=2").to_list().run_sync()
     assert events == [Event("", "message", 0), Event("", "message", 1)]
 
@@ -233,8 +233,8 @@ def test_a_server_that_is_killed_and_comes_back_loses_and_repeats_nothing() -> N
     assert sum("connected to" in state for state in states) == 2
 
 
-def test_a_flow_of_events_can_be_resumed_behind_an_id() -> None:
-    with serve_server_sent_events(numbers_behind, position_of=lambda number: number) as server:
+def test_a_flow_of_events_can_be_resumed_after_an_id() -> None:
+    with serve_server_sent_events(numbers_after, position_of=lambda number: number) as server:
         flow = from_server_sent_events(f"{server.address}/?up_to=5").map(X.data)
         origin: Any = flow.plan.origin
         assert origin.replay == "position"
@@ -367,4 +367,4 @@ def test_a_port_in_use_is_one_clear_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"port {port} of 127.0.0.1 is in use"):
-            serve_server_sent_events(numbers_behind, port=port)
+            serve_server_sent_events(numbers_after, port=port)

@@ -10,7 +10,7 @@ import pytest
 
 from penstock import VirtualTime
 from penstock.connectors import Line, tail_json_lines
-from penstock.flow.fluent import with_origin
+from penstock.flow.base_flow import with_origin
 from penstock.testing import ManualSubscriber
 
 
@@ -115,7 +115,7 @@ def test_positions_count_bytes_and_lead_back_to_the_next_line(
             assert rest.values() == values[number:]
 
 
-def test_a_flow_of_lines_can_be_resumed_behind_a_position(file: Path) -> None:
+def test_a_flow_of_lines_can_be_resumed_after_a_position(file: Path) -> None:
     file.write_text("1\n2\n3\n")
     flow = tail_json_lines(file).map(lambda line: line.value)
     origin: Any = flow.plan.origin
@@ -123,7 +123,7 @@ def test_a_flow_of_lines_can_be_resumed_behind_a_position(file: Path) -> None:
     assert with_origin(flow, origin.at(2)).take(2).to_list().run_sync() == [2, 3]
 
 
-def test_a_position_behind_the_end_means_that_the_file_is_another_one(
+def test_a_position_beyond_the_end_means_that_the_file_is_another_one(
     file: Path, time: VirtualTime, caplog: pytest.LogCaptureFixture
 ) -> None:
     file.write_text("1\n")
@@ -144,7 +144,7 @@ def test_nothing_is_read_before_it_is_wanted(file: Path, time: VirtualTime) -> N
     subscriber.cancel()
 
 
-def test_no_timer_stays_behind_a_cancel(file: Path, time: VirtualTime) -> None:
+def test_no_timer_is_left_after_a_cancel(file: Path, time: VirtualTime) -> None:
     follower = Follower(file, time)
     time.advance(10)
     follower.subscriber.cancel()
@@ -219,8 +219,8 @@ def test_a_line_that_was_too_long_is_read_again_or_left_out_by_its_position(
     again.subscriber.assert_failed(ValueError, match="line at byte 4: more than 150000")
     wider = Follower(file, time, after=before, max_bytes=200_000)
     assert wider.values() == [long, 4]
-    behind_it = wider.subscriber.elements[0].position
-    for after in (behind_it, sum(map(len, lines[:3]))):
+    after_it = wider.subscriber.elements[0].position
+    for after in (after_it, sum(map(len, lines[:3]))):
         assert Follower(file, time, after=after, max_bytes=10).values() == [4]
 
 

@@ -17,13 +17,13 @@ import pytest
 from penstock import Flow, Retry
 from penstock.connectors import (
     Server,
-    client_certificate,
     from_server_sent_events,
     from_websocket,
     serve_server_sent_events,
     serve_websocket,
 )
-from penstock.connectors import door as doors
+from penstock.connectors.shared import client_certificate
+from penstock.connectors.shared import listening_socket as doors
 from tests.connectors.authority import Authority, Certificate
 
 pytestmark = pytest.mark.openssl
@@ -191,7 +191,7 @@ def test_a_server_may_want_a_certificate_of_ours(
 
 @contextmanager
 def answering_nobody(context: ssl.SSLContext) -> Iterator[tuple[str, list[str]]]:
-    """A server that alerts as OpenSSL does, and hangs up on whoever sends something.
+    """A server that alerts as OpenSSL does, and hangs up on a client that sends something.
 
     Gives its address, and the requests that it has got.
     """
@@ -203,7 +203,7 @@ def answering_nobody(context: ssl.SSLContext) -> Iterator[tuple[str, list[str]]]
                 request = connection.recv(1000).decode()
                 requests.extend([request.partition(" ")[0]] if request else [])
         except OSError:
-            plain.close()  # behind an alert, say
+            plain.close()  # after an alert, say
 
     def serve() -> None:
         while True:
@@ -274,7 +274,7 @@ def test_a_server_that_hangs_up_for_another_reason_is_tried_again(
 
 
 @ENDS
-def test_whoever_speaks_in_the_clear_to_an_encrypted_server_gets_nothing(
+def test_a_client_that_speaks_in_the_clear_to_an_encrypted_server_gets_nothing(
     serve: Serve, read: Read, here: Certificate, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -286,7 +286,7 @@ def test_whoever_speaks_in_the_clear_to_an_encrypted_server_gets_nothing(
 
 
 @SERVERS
-def test_whoever_does_not_finish_to_encrypt_is_cut_off(
+def test_a_client_that_does_not_finish_the_handshake_is_cut_off(
     serve: Serve, here: Certificate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doors, "HANDSHAKE", 0.05)
@@ -295,7 +295,9 @@ def test_whoever_does_not_finish_to_encrypt_is_cut_off(
 
 
 @SERVERS
-def test_whoever_does_not_encrypt_does_not_hold_up_the_end(serve: Serve, here: Certificate) -> None:
+def test_a_client_that_does_not_encrypt_does_not_hold_up_the_end(
+    serve: Serve, here: Certificate
+) -> None:
     with serve(three, ssl=tuple(here)) as server, plug(server) as silent:
         server.close()
         assert silent.recv(1) == b""

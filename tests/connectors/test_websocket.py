@@ -17,9 +17,9 @@ from websockets.typing import Subprotocol
 
 from penstock import UNBOUNDED, Flow, Retry
 from penstock.connectors import RemoteError, Request, Server, from_websocket, serve_websocket
-from penstock.flow.fluent import with_origin
+from penstock.flow.base_flow import with_origin
 from penstock.testing import ManualPublisher, ManualSubscriber
-from tests.connectors.numbers import numbers_behind
+from tests.connectors.numbers import numbers_after
 from tests.connectors.server_process import ServerProcess
 from tests.held_port import held_port
 
@@ -122,7 +122,7 @@ def test_cancel_reaches_the_publisher_at_the_other_end(
     publisher.await_cancelled()
 
 
-def test_take_closes_the_connection_behind_the_last_element(
+def test_take_closes_the_connection_after_the_last_element(
     server: Server, publisher: ManualPublisher[Any], subscriber: ManualSubscriber[Any]
 ) -> None:
     from_websocket(server.address).take(2).subscribe(subscriber)
@@ -276,7 +276,7 @@ def test_markup_in_elements_stays_text() -> None:
 def test_a_slow_connection_does_not_hold_up_another_one(
     publisher: ManualPublisher[Any], subscriber: ManualSubscriber[Any]
 ) -> None:
-    with serve_websocket(numbers_behind) as server:
+    with serve_websocket(numbers_after) as server:
         from_websocket(server.address).subscribe(subscriber)
         subscriber.request(1)
         subscriber.await_elements(1)
@@ -309,7 +309,7 @@ def test_a_slow_connection_to_a_shared_flow_does_not_hold_up_the_others(
     publisher: ManualPublisher[Any],
 ) -> None:
     shared = Flow.from_publisher(publisher).share()
-    # Whoever got the greeting is subscribed to what is shared.
+    # A client that got the greeting is subscribed to what is shared.
     greeted = Flow.concat(Flow.of("hello"), shared)
     with (
         serve_websocket(lambda request: greeted, policy="latest") as server,
@@ -400,7 +400,7 @@ def test_a_server_works_in_an_async_with_block() -> None:
     import asyncio
 
     async def main() -> list[int] | None:
-        async with serve_websocket(numbers_behind) as server:
+        async with serve_websocket(numbers_after) as server:
             return await from_websocket(f"{server.address}?up_to=3").to_list()
 
     assert asyncio.run(main()) == [0, 1, 2]
@@ -457,19 +457,19 @@ def test_an_option_of_a_server_that_is_none_is_refused_at_once(
     options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises((TypeError, ValueError), match=words):
-        serve_websocket(numbers_behind, **options)
+        serve_websocket(numbers_after, **options)
 
 
 def test_a_port_in_use_is_one_clear_error() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match=f"port {port} of 127.0.0.1 is in use"):
-            serve_websocket(numbers_behind, port=port)
+            serve_websocket(numbers_after, port=port)
 
 
 def test_a_host_that_is_not_ours_is_one_clear_error() -> None:
     with pytest.raises(OSError, match="port 0 of 192.0.2.1 cannot be used"):
-        serve_websocket(numbers_behind, host="192.0.2.1")
+        serve_websocket(numbers_after, host="192.0.2.1")
 
 
 # Connections that are lost.
@@ -566,8 +566,8 @@ def test_a_server_that_refuses_is_not_asked_again(version: str, words: str) -> N
     assert not any(words in state for state in states)
 
 
-def test_a_flow_with_positions_can_be_resumed_behind_one() -> None:
-    with serve_websocket(numbers_behind) as server:
+def test_a_flow_with_positions_can_be_resumed_after_one() -> None:
+    with serve_websocket(numbers_after) as server:
         flow = from_websocket(
             f"{server.address}?up_to=10", position_of=lambda number: number, after=3
         ).map(str)

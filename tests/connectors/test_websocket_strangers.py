@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 
 from penstock import Retry
 from penstock.connectors import from_websocket
-from penstock.connectors.own_loop import OwnLoop
+from penstock.connectors.shared.loop_thread import LoopThread
 from penstock.testing import ManualSubscriber
 
 Handler: TypeAlias = Callable[[ServerConnection], Awaitable[None]]
@@ -24,7 +24,7 @@ Handler: TypeAlias = Callable[[ServerConnection], Awaitable[None]]
 @contextmanager
 def served(handler: Handler, **options: Any) -> Iterator[str]:
     """The address of a server of somebody else."""
-    loop = OwnLoop("stranger")
+    loop = LoopThread("stranger")
 
     async def start() -> Any:
         return await serve(handler, "127.0.0.1", 0, **options)
@@ -110,7 +110,7 @@ def test_a_server_that_does_not_wait_is_held_back_by_the_network() -> None:
         assert finished.wait(60)
 
 
-def test_a_server_that_goes_away_is_connected_to_again_behind_the_last_position() -> None:
+def test_a_server_that_goes_away_is_connected_to_again_after_the_last_position() -> None:
     paths: list[str] = []
 
     async def one_at_a_time(connection: ServerConnection) -> None:

@@ -207,7 +207,7 @@ def test_a_disk_that_fills_up_leaves_no_half_line(
     assert file.read_text() == '"a"\n'
 
 
-def test_an_error_of_the_stream_is_kept_behind_what_came_before(file: Path) -> None:
+def test_an_error_of_the_stream_is_kept_after_what_came_before(file: Path) -> None:
     writer = write_json_lines(file)
     with collect_undelivered() as reports:
         Flow.concat(Flow.of(1), Flow.error(ValueError("no more"))).subscribe(writer)

@@ -77,7 +77,7 @@ def test_neither_table_runs_ahead_of_the_other_one(
     eager.assert_not_ended()
 
 
-def test_readers_that_come_back_get_what_stands_behind_their_last_row(readers: Readers) -> None:
+def test_readers_that_come_back_get_what_follows_their_last_row(readers: Readers) -> None:
     before = [readers.of(name, wants=200) for name in NAMES]
     for reader in before:
         reader.await_elements(10)
@@ -90,7 +90,7 @@ def test_readers_that_come_back_get_what_stands_behind_their_last_row(readers: R
         assert [row["number"] - after for row in reader.elements] == [1, 2, 3]
 
 
-def test_both_tables_complete_when_the_airport_closes_and_for_whoever_comes_later(
+def test_both_tables_complete_when_the_airport_closes_and_for_later_readers(
     airport: Airport, readers: Readers
 ) -> None:
     early = [readers.of(name, wants=200) for name in NAMES]

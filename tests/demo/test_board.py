@@ -63,7 +63,7 @@ def test_the_totals_are_of_days_in_new_york(tmp_path: Path) -> None:
         path,
         Row(hour=datetime(2013, 2, 9, 4), departures=3, cancelled=1),  # 23:00 on the 8th
         Row(hour=datetime(2013, 2, 9, 5), departures=5, cancelled=2),
-        Row(hour=datetime(2013, 2, 13, 5), departures=7, cancelled=0),  # behind the week
+        Row(hour=datetime(2013, 2, 13, 5), departures=7, cancelled=0),  # after the week
     )
     totals = totals_on(path)
     assert totals.departures == {8: 3, 9: 5}

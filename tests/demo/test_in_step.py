@@ -27,7 +27,7 @@ STEPS = st.lists(
 
 
 class Reader:
-    """Takes as many rows as it is told to; can come back behind an earlier one."""
+    """Takes as many rows as it is told to; can come back after an earlier one."""
 
     def __init__(self, name: str, rows: Sequence[int], streams: InStep) -> None:
         self.rows = rows
@@ -158,7 +158,7 @@ def test_one_that_has_ended_holds_nobody_back() -> None:
     run(story())
 
 
-def test_one_that_comes_back_further_behind_is_waited_for() -> None:
+def test_one_that_comes_back_at_an_earlier_row_is_waited_for() -> None:
     async def story() -> None:
         readers = Readers(range(0, 300, 30), range(0, 600, 60))
         readers.departures.want(6)
@@ -175,7 +175,7 @@ def test_one_that_comes_back_further_behind_is_waited_for() -> None:
 
 
 @given(MINUTES, MINUTES, STEPS)
-def test_whatever_is_asked_for_and_whoever_comes_back_they_stay_in_step_and_end(
+def test_whatever_is_asked_for_and_whichever_comes_back_they_stay_in_step_and_end(
     departures: list[int], weather: list[int], steps: list[tuple[str, int, int | None]]
 ) -> None:
     async def story() -> None:

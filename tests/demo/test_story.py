@@ -1,4 +1,4 @@
-"""The demo, as whoever runs it sees it: real Spark, a real crash, the right totals."""
+"""The demo, as its user sees it: real Spark, a real crash, the right totals."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run_demo(*arguments: str, on_line: Callable[[str], object] = lambda mark: No
 @pytest.mark.full
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_demo_that_is_stopped_leaves_no_process_behind(number: signal.Signals) -> None:
+def test_a_demo_that_is_stopped_leaves_no_process(number: signal.Signals) -> None:
     mark = secrets.token_hex()
     with started(mark, "-m", "penstock.demo", *FAST) as demo:
         assert demo.stdout is not None
@@ -71,7 +71,7 @@ class Ears:
     def __init__(self) -> None:
         self.found: set[Listener] = set()
 
-    def look(self, mark: str) -> None:
+    def check(self, mark: str) -> None:
         processes = marked(mark)
         before = listeners(processes)
         told = listeners_in_the_eyes_of_ss(processes)
@@ -98,7 +98,7 @@ def require_crash_at(rows: int, lines: list[str]) -> None:
 @pytest.mark.timeout(600)
 def test_a_demo_that_is_killed_in_the_middle_ends_with_the_same_totals() -> None:
     ears = Ears()
-    lines = run_demo("-m", "penstock.demo", *FAST, "--crash", on_line=ears.look)
+    lines = run_demo("-m", "penstock.demo", *FAST, "--crash", on_line=ears.check)
     require_right_totals(lines)
     require_crash_at(120, lines)
     require_loopback_only(ears, lines)

@@ -27,7 +27,7 @@ def test_every_departure_has_weather_and_a_number_of_its_own() -> None:
     assert {(row["origin"], row["hour"]) for row in rows} <= measured
 
 
-def test_departures_are_in_the_sequence_of_the_schedule() -> None:
+def test_departures_are_in_the_order_of_the_schedule() -> None:
     times = [row["time"] for row in departures()]
     assert times == sorted(times)
 

@@ -21,7 +21,9 @@ from typing import Final, NoReturn
 
 from penstock import Flow, Subscription
 from penstock.connectors import read_json_lines
-from penstock.spark import Positioned, emitter, recorder, run
+from penstock.spark import Positioned, run
+from penstock.spark.egress import batch_handoff as emitter
+from penstock.spark.ingest import journal_subscriber as recorder
 from penstock.spark.journal import local_store
 from tests.faults.crashing import around, nothing
 from tests.faults.ledger import Entry, Ledger, written
@@ -201,7 +203,7 @@ def behind_the_sync(end: End) -> None:
 
 
 def when_the_batch_is_planned(end: End) -> None:
-    around(run.Run, "_deliver", before=end, after=nothing)
+    around(run.SparkRun, "_deliver", before=end, after=nothing)
 
 
 def amid_the_rows(end: End) -> None:
@@ -213,12 +215,12 @@ def amid_the_rows(end: End) -> None:
 
 
 def when_the_sink_has_all(end: End) -> None:
-    around(emitter.Emitter, "deliver", before=nothing, after=end)
+    around(emitter.BatchHandoff, "deliver", before=nothing, after=end)
 
 
 def when_the_commit_is_written(end: End) -> None:
     # Called with what Spark's commit log says, before anything is freed.
-    around(recorder.Recorder, "committed", before=end, after=nothing)
+    around(recorder.JournalSubscriber, "committed", before=end, after=nothing)
 
 
 def when_rows_are_let_go(end: End) -> None:

@@ -18,17 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from penstock.connectors import (
-    durable_files,
-    sqlite_table,
-    write_csv,
-    write_json_lines,
-    write_parquet,
-    write_sqlite,
-)
-from penstock.connectors.text_file import TextFile
+from penstock.connectors import write_csv, write_json_lines, write_parquet, write_sqlite
+from penstock.connectors.files.text_file import TextFile
+from penstock.connectors.shared import durable_files
+from penstock.connectors.sqlite import table as sqlite_table
 from penstock.delivery import Epoch, RunStart
-from penstock.pipeline.batches import BatchedSink, SinkBatches
+from penstock.pipeline.sink_batches import BatchedSink, SinkBatches
 from tests.faults.crashing import around, nothing
 
 __all__ = ["BATCHES", "CRASHES", "end_in_a_crash", "rows_of", "run_to_the_end"]

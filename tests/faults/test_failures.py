@@ -9,9 +9,9 @@ import pytest
 
 from penstock import Flow
 from penstock.spark import SparkFailed, SparkFlow, UserError, WorkerLost
+from penstock.spark.egress.retries import PAUSES, Retries
 from penstock.spark.failures import OutOfSpace, explained
-from penstock.spark.retries import PAUSES, Retries
-from penstock.spark.run import Run
+from penstock.spark.run import SparkRun
 
 KILLED_WORKER = """An error occurred while calling o97.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:
@@ -128,7 +128,7 @@ def test_the_pauses_between_two_tries_grow_and_are_not_cut_short_by_what_was_bef
 ) -> None:
     flow: SparkFlow = Flow.of((1,)).on_spark("number long")
     host: Any = None
-    run = Run(flow._pipeline, host, None)
+    run = SparkRun(flow._plan, host, None)
     woken = Waited()
     monkeypatch.setattr(run, "_woken", woken)
     for _ in PAUSES:

@@ -21,9 +21,9 @@ Model: TypeAlias = Callable[[list[int]], list[Any]]
 class Case:
     """An operator, applied to a flow of distinct whole numbers, and its obvious model on lists.
 
-    ``ordered``   whether the model fixes the sequence, or only which elements come
+    ``ordered``   whether the model fixes the order, or only which elements come
     ``prefetch``  how many elements it may ask for ahead of demand, and hold
-    ``keeps``     whether it keeps elements behind the end of a run, as ``cache`` does
+    ``keeps``     whether it keeps elements after the end of a run, as ``cache`` does
     ``claims``    what else the conformance kit has to know, see ``verify_operator``
     """
 

@@ -1,4 +1,4 @@
-"""A clock for tests in which all that waits is due at the next look."""
+"""A clock for tests in which all that waits is due at the next reading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Hurrying"]
 
 
 class Hurrying:
-    """Each look at it is some seconds later than the one before, so that nobody needs a timer."""
+    """Each reading is some seconds later than the one before, so that nobody needs a timer."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

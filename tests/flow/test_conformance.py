@@ -1,4 +1,4 @@
-"""Every operator before the conformance kit: fused with its source, and behind a publisher.
+"""Every operator under the conformance kit: fused with its source, and downstream of a publisher.
 
 Operators claim all that a flow promises, see ``PROMISES``; what one of them does beyond that, or
 short of it, its case says.
@@ -88,7 +88,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.mark.full  # the kit's own tests have an operator for the quick run
 @EVERY_OPERATOR
-def test_an_operator_behind_a_publisher_keeps_all_rules(case: Case) -> None:
+def test_an_operator_downstream_of_a_publisher_keeps_all_rules(case: Case) -> None:
     verify_operator(
         lambda source: case.apply(Flow.from_publisher(source)), **claims_of(case)
     ).raise_if_failed()

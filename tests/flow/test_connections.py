@@ -1,4 +1,4 @@
-"""Shared runs that outlive their subscribers, and leave the stream above by their connection."""
+"""Shared runs that outlive their subscribers, and cancel upstream by their connection."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from penstock.api import Publisher, Subscriber, Subscription
 from penstock.flow import Flow
-from penstock.flow.sharing.shared_flow import SharedFlow
-from penstock.tck import Status, verify_operator
+from penstock.flow.multicast.shared_flow import SharedFlow
+from penstock.tck import RuleStatus, verify_operator
 from tests.flow.cases.multicast import ABOUT_LEAVING
 
 Share: TypeAlias = Callable[[Flow[int]], SharedFlow[int]]
@@ -74,4 +74,4 @@ def test_a_connection_leaves_the_stream_above_by_the_rules(share: Share) -> None
         apply, rules=ABOUT_LEAVING, shares=True, prefetch=0, calls_nothing_cancelled=True
     )
     report.raise_if_failed()
-    assert report.counts[Status.VERIFIED] == len(ABOUT_LEAVING)
+    assert report.counts[RuleStatus.VERIFIED] == len(ABOUT_LEAVING)

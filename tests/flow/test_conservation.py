@@ -68,8 +68,8 @@ CONSERVING = [
     *(
         case
         for case in ALL_CASES
-        # One that keeps elements for others, who may still come, cannot discard them. And whoever
-        # iterates over a flow, as from_async_iterable does, has a run of its own.
+        # One that keeps elements for subscribers still to come cannot discard them. And one that
+        # iterates over a flow, as from_async_iterable does, has another run.
         if passes_all_on(case) and not case.keeps and case.name != "from_async_iterable"
     ),
 ]

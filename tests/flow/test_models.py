@@ -1,7 +1,7 @@
 """Every operator against its obvious model on lists: random elements and demand, cancel anywhere.
 
-Each of them runs fused with its source, behind a source of unknown size, and behind a foreign
-publisher.
+Each of them runs fused with its source, downstream of a source of unknown size, and downstream of
+a foreign publisher.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ Build = Callable[[Iterable[int]], Flow[int]]
 SOURCES: dict[str, Build] = {
     "fused": Flow.from_iterable,
     "fused, of unknown size": lambda elements: Flow.from_iterable(Watched(elements)),
-    "behind a foreign publisher": lambda elements: Flow.from_publisher(IterablePublisher(elements)),
+    "downstream of a foreign publisher": lambda elements: Flow.from_publisher(
+        IterablePublisher(elements)
+    ),
 }
 EVERY_SOURCE = pytest.mark.parametrize("build", SOURCES.values(), ids=list(SOURCES))
 ELEMENTS = st.lists(st.integers(0, 50), unique=True, max_size=12)
@@ -123,16 +125,16 @@ class Tracked(int):
 
 
 class Forgetful(Receiver):
-    """A receiver that keeps no elements, and cancels behind the given one."""
+    """A receiver that keeps no elements, and cancels after the given one."""
 
-    def __init__(self, first: int, cancel_behind: int) -> None:
+    def __init__(self, first: int, cancel_after: int) -> None:
         super().__init__(first)
         self.received = 0
-        self._cancel_behind = cancel_behind
+        self._cancel_after = cancel_after
 
     def on_next(self, element: object) -> None:
         self.received += 1
-        if self.received == self._cancel_behind:
+        if self.received == self._cancel_after:
             self.cancel()
 
 
@@ -241,9 +243,9 @@ def test_elements_are_freed_when_a_run_is_over(case: Case, build: Build) -> None
     gc.collect()
     gc.disable()
     try:
-        for cancel_behind in range(len(case.model(GIVEN)) + 2):
+        for cancel_after in range(len(case.model(GIVEN)) + 2):
             flow = case.apply(build(TrackedNumbers(GIVEN)))
-            receiver = Forgetful(UNBOUNDED, cancel_behind)
+            receiver = Forgetful(UNBOUNDED, cancel_after)
             flow.subscribe(receiver)
             receiver.await_end()
             Tracked.await_freed()

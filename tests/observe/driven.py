@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from time import time
 
 from penstock.observe import (
-    Batch,
+    BatchStatus,
     Cause,
-    Edge,
+    EdgeStatus,
     Ledger,
     LedgerLine,
     Observer,
     Passage,
-    Reading,
     Signal,
-    Stage,
+    StageStatus,
+    Status,
 )
-from penstock.observe.reading import Kind, State
+from penstock.observe.status import Kind, State
 from penstock.runtime import VirtualTime
 
 TOKEN = "a-token-for-tests"
@@ -66,16 +66,16 @@ class DrivenPipeline:
         """Look often enough that what was before is forgotten."""
         for _ in range(looks):
             self.time.advance(0.25)
-            observer.look()
+            observer.sample()
 
-    def read(self) -> Reading:
+    def read(self) -> Status:
         """The gauges now."""
         self.looks += 1
-        return Reading(
+        return Status(
             state=self.state,
             stages=tuple(self.stage(name, kind) for name, kind in self.kinds.items()),
             edges=tuple(self.edge(giver, taker) for giver, taker in self.ways),
-            batch=Batch(number=self.looks, rows=24, seconds=0.4),
+            batch=BatchStatus(number=self.looks, rows=24, seconds=0.4),
             lag=3.2,
             latencies=(0.2, 0.9),
             ledger=Ledger(
@@ -121,8 +121,8 @@ class DrivenPipeline:
     def ways(self) -> list[tuple[str, str]]:
         return [*EDGES, *(("spark", sink) for sink in self.more_sinks)]
 
-    def stage(self, name: str, kind: Kind) -> Stage:
-        return Stage(
+    def stage(self, name: str, kind: Kind) -> StageStatus:
+        return StageStatus(
             name,
             kind,
             passed=self.passed,
@@ -134,8 +134,8 @@ class DrivenPipeline:
             last_dead_letters=self.errors if kind == "journal" else (),
         )
 
-    def edge(self, giver: str, taker: str) -> Edge:
-        return Edge(
+    def edge(self, giver: str, taker: str) -> EdgeStatus:
+        return EdgeStatus(
             giver,
             taker,
             requested=self.passed + 256,

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from penstock.observe.dashboard import Dashboard
-from penstock.observe.dashboard.connections import BACKLOG, MOST, Connections, Listener
+from penstock.observe.dashboard.connections import BACKLOG, MOST, PageConnections, PageListener
 from tests.cli.processes import RunningCommand
 
 LOOPBACK = "127.0.0.1"
@@ -56,8 +56,8 @@ def test_who_waits_the_longest_makes_room_for_the_user_of_the_page(
 
 
 @contextmanager
-def listening(connections: Connections) -> Iterator[Listener]:
-    with Listener(socket.create_server((LOOPBACK, 0)), connections) as listener:
+def listening(connections: PageConnections) -> Iterator[PageListener]:
+    with PageListener(socket.create_server((LOOPBACK, 0)), connections) as listener:
         yield listener
 
 
@@ -70,7 +70,7 @@ def test_who_shows_no_key_in_time_is_shut_out() -> None:
             writer.close()
             over.set()
 
-        with listening(Connections(patience=0.0)) as listener:
+        with listening(PageConnections(patience=0.0)) as listener:
             async with await asyncio.start_server(met, sock=listener):
                 reader, writer = await asyncio.open_connection(*listener.getsockname())
                 assert await reader.read() == b""
@@ -82,7 +82,7 @@ def test_who_shows_no_key_in_time_is_shut_out() -> None:
 
 def test_beyond_the_bound_nobody_gets_in_while_all_others_have_a_key() -> None:
     async def serve() -> None:
-        connections = Connections(most=2)
+        connections = PageConnections(most=2)
         with listening(connections) as listener, ExitStack() as held:
 
             def come() -> socket.socket:

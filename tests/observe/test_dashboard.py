@@ -15,9 +15,9 @@ import httpx
 import pytest
 from httpx_sse import EventSource, connect_sse
 
-from penstock.observe import Observer, View
+from penstock.observe import Observer, Status
 from penstock.observe.dashboard import Dashboard, DashboardUnavailable
-from penstock.observe.dashboard.news import News
+from penstock.observe.dashboard.event_stream import EventStream
 from penstock.observe.dashboard.routes import event_stream
 from tests.held_port import held_port
 from tests.observe.driven import STAGES, TOKEN, DrivenPipeline
@@ -80,7 +80,7 @@ def test_a_port_in_use_is_one_clear_error(observer: Observer) -> None:
 def test_a_missing_package_is_named_with_the_extra_that_has_it(
     observer: Observer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "penstock.observe.dashboard.serving", raising=False)
+    monkeypatch.delitem(sys.modules, "penstock.observe.dashboard.server", raising=False)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(DashboardUnavailable, match=r"uvicorn: pip install 'penstock\[dashboard\]'"):
         Dashboard(observer)
@@ -110,11 +110,11 @@ def test_events_begin_with_the_view_of_now_and_go_on_with_each_look(
     browser: httpx.Client, pipeline: DrivenPipeline, observer: Observer
 ) -> None:
     with connect_sse(browser, "GET", "/events") as source:
-        views = views_of(source)
-        assert next(views) == plain(observer.view)
+        statuses = views_of(source)
+        assert next(statuses) == plain(observer.status)
         pipeline.element = "a line\nand <another>\u2028\ud800"
-        view = observer.look()
-        assert next(views) == plain(view)
+        status = observer.sample()
+        assert next(statuses) == plain(status)
 
 
 def test_history_has_the_points_of_the_charts_by_field(
@@ -150,18 +150,18 @@ def test_a_closed_dashboard_lets_its_windows_go_and_leaves_no_thread(observer: O
         with httpx.Client(timeout=PATIENCE) as client:
             address = str(opened(client, dashboard.address).join("events"))
             with connect_sse(client, "GET", address) as source:
-                views = views_of(source)
-                next(views)
+                statuses = views_of(source)
+                next(statuses)
                 dashboard.close()
                 dashboard.close()
-                assert list(views) == []
+                assert list(statuses) == []
         for thread in set(threading.enumerate()) - set(threads):
             # Those in which AnyIO read files are told to end, and nobody waits for them.
             thread.join(PATIENCE)
             assert not thread.is_alive()
         with pytest.raises(httpx.ConnectError):
             httpx.get(dashboard.address, timeout=PATIENCE)
-    observer.look()  # and nobody is told
+    observer.sample()  # and nobody is told
 
 
 def test_a_port_can_be_had_again_as_soon_as_it_is_free(observer: Observer) -> None:
@@ -175,44 +175,44 @@ def test_a_port_can_be_had_again_as_soon_as_it_is_free(observer: Observer) -> No
 def test_a_window_that_reads_slowly_gets_the_latest_view_only(
     pipeline: DrivenPipeline, observer: Observer
 ) -> None:
-    async def read(news: News) -> list[View | None]:
-        views = news.views()
-        first = await anext(views)
+    async def read(news: EventStream) -> list[Status | None]:
+        statuses = news.statuses()
+        first = await anext(statuses)
         pipeline.pass_time(observer, looks=5)
-        second = await anext(views)
+        second = await anext(statuses)
         news.close()
-        return [first, second, *[each async for each in views]]
+        return [first, second, *[each async for each in statuses]]
 
-    before = observer.view
-    assert with_news(observer, read) == [before, observer.view]
+    before = observer.status
+    assert with_news(observer, read) == [before, observer.status]
 
 
 def test_a_window_without_news_gets_a_heartbeat(observer: Observer) -> None:
-    async def read(news: News) -> list[str]:
+    async def read(news: EventStream) -> list[str]:
         text: AsyncIterator[str] = event_stream(news)
         return [await anext(text) for _ in range(4)]
 
-    retry, view, *heartbeats = with_news(observer, read, heartbeat=0)
+    retry, status, *heartbeats = with_news(observer, read, heartbeat=0)
     assert retry == "retry: 1000\n"
-    assert view.startswith("data: {")
+    assert status.startswith("data: {")
     assert heartbeats == ["event: heartbeat\ndata:\n\n"] * 2
 
 
 def test_a_closed_window_is_told_nothing_more(observer: Observer) -> None:
-    async def leave(news: News) -> None:
+    async def leave(news: EventStream) -> None:
         news.close()
 
     with_news(observer, leave)
-    observer.look()  # the loop has ended
+    observer.sample()  # the loop has ended
 
 
 def test_every_stage_is_in_the_events(observer: Observer) -> None:
-    assert [each["name"] for each in plain(observer.view)["stages"]] == list(STAGES)
+    assert [each["name"] for each in plain(observer.status)["stages"]] == list(STAGES)
 
 
-def with_news(observer: Observer, use: Callable[[News], Any], heartbeat: float = 60) -> Any:
+def with_news(observer: Observer, use: Callable[[EventStream], Any], heartbeat: float = 60) -> Any:
     async def run() -> Any:
-        return await use(News(observer, heartbeat=heartbeat))
+        return await use(EventStream(observer, heartbeat=heartbeat))
 
     return asyncio.run(run())
 
@@ -222,6 +222,6 @@ def views_of(source: EventSource) -> Iterator[Any]:
     return (event.json() for event in source.iter_sse() if event.event == "message")
 
 
-def plain(view: View) -> Any:
-    """A view as it comes out of JSON."""
-    return json.loads(json.dumps(view.as_json()))
+def plain(status: Status) -> Any:
+    """A status as it comes out of JSON."""
+    return json.loads(json.dumps(status.as_json()))

@@ -13,7 +13,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.api import UNBOUNDED
-from penstock.observe import Observer, Reading
+from penstock.observe import Observer, Status
 from penstock.observe.metrics import METRICS, MetricsUnavailable
 from penstock.observe.metrics.opentelemetry import instrument
 from penstock.observe.metrics.prometheus import text
@@ -88,7 +88,7 @@ def test_the_metrics_say_what_the_view_says(pipeline: DrivenPipeline, observer: 
 
 def test_every_metric_of_the_table_is_there(pipeline: DrivenPipeline, observer: Observer) -> None:
     pipeline.late = 1  # a cause
-    observer.look()
+    observer.sample()
     names = {name for name, _ in prometheus(observer)}
     absent = {metric.prometheus_name for metric in METRICS} - names
     assert absent == {"penstock_ledger_filtered_total"}  # behind an aggregation nobody knows
@@ -108,7 +108,7 @@ def test_a_name_stays_text_whatever_is_in_it(pipeline: DrivenPipeline) -> None:
 def test_what_is_not_known_or_has_no_bound_is_left_out() -> None:
     pipeline = DrivenPipeline()
 
-    def read() -> Reading:
+    def read() -> Status:
         reading = pipeline.read()
         edges = tuple(replace(edge, requested=UNBOUNDED, capacity=None) for edge in reading.edges)
         return replace(reading, edges=edges, batch=None, lag=None, latencies=())

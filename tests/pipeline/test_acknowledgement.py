@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +10,8 @@ from typing import Any
 import pytest
 
 from penstock import Flow, ThreadPool
-from penstock.flow.stage import Part
-from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, Place
+from penstock.flow.engine.stage import FlowNode
+from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.testing import ManualSubscriber
 
 Rows = Callable[[Flow[Any]], Any]
@@ -89,7 +88,7 @@ PASSES: dict[str, Rows] = {
     "do_on_discard": lambda rows: rows.do_on_discard(print),
     "tap": lambda rows: rows.tap(ManualSubscriber()),
     "log": lambda rows: rows.log(),
-    "named": lambda rows: rows.named("rows").checkpoint("here"),
+    "named": lambda rows: rows.named("rows").annotate_errors("here"),
     "watch_stalls": lambda rows: rows.watch_stalls(60.0),
     "on_error_map": lambda rows: rows.on_error_map(lambda error: error),
     "timeout": lambda rows: rows.timeout(60.0),
@@ -111,7 +110,7 @@ def pipeline(operator: Rows, checkpoint: Path | None = None) -> Pipeline:
     return Pipeline(
         "numbers",
         sources={"numbers": lambda settings: Flow.range(9)},
-        through=lambda numbers: on_spark(operator, checkpoint, numbers),
+        transform=lambda numbers: on_spark(operator, checkpoint, numbers),
         sinks={"terminal": lambda settings: print},
     )
 
@@ -154,7 +153,9 @@ def test_an_operator_that_is_done_with_each_row_is_fine(name: str, tmp_path: Pat
 def test_a_checkpoint_from_outside_of_the_code_counts_as_well(tmp_path: Path) -> None:
     with pytest.raises(AssemblyError, match=r"^buffer \(at .*acknowledgement.py:\d+.*\) keeps"):
         PipelineRun(
-            pipeline(KEEPS["buffer"]), NoSettings(), Place(checkpoint=str(tmp_path / "checkpoint"))
+            pipeline(KEEPS["buffer"]),
+            NoSettings(),
+            RunTarget(checkpoint=str(tmp_path / "checkpoint")),
         )
 
 
@@ -176,41 +177,20 @@ def test_whoever_subscribes_himself_is_warned_of_each_once(
 
 def test_every_operator_is_known_here() -> None:
     """A new operator needs a place in one of the tables above."""
-    from penstock.flow.surface import (
-        asynchronous,
-        boundary,
-        combine,
-        errors,
-        flatten,
-        groups,
-        multicast,
-        peek,
-        pressure,
-        select,
-        terminals,
-        time,
-        transform,
-    )  # fmt: skip
-
-    elsewhere = {  # sources, hosts, and what is another name for operators that are here
+    elsewhere = {  # sources, ways to run, and other names for operators that are here
         "from_async_iterable", "from_awaitable", "create", "interval", "explain", "on_error_resume",
-        "switch_if_empty", "publish", "replay", "for_each",
+        "switch_if_empty", "publish", "replay", "for_each", "annotate_errors",
     }  # fmt: skip
-    modules = (
-        asynchronous, boundary, combine, errors, flatten, groups, multicast, peek, pressure, select,
-        terminals, time, transform,
-    )  # fmt: skip
-    methods = {
-        name
-        for module in modules
-        for _, surface in inspect.getmembers(module, inspect.isclass)
-        if surface.__module__ == module.__name__
-        for name in vars(surface)
-        if not name.startswith("_")
+    families = {
+        base
+        for base in Flow.__mro__
+        if base.__module__.startswith("penstock.flow.methods.")
+        and base.__module__.rpartition(".")[2] not in ("creating", "running", "spark")
     }
-    known = {name.split()[0] for name in (*KEEPS, *STOPS, *PASSES)} | elsewhere | {"checkpoint"}
+    methods = {name for base in families for name in vars(base) if not name.startswith("_")}
+    known = {name.split()[0] for name in (*KEEPS, *STOPS, *PASSES)} | elsewhere
     assert methods - known == set()
 
 
 def test_an_operator_of_a_stranger_is_taken_for_one_that_keeps_rows() -> None:
-    assert Part.rerun.keeps
+    assert FlowNode.rerun.keeps

@@ -12,9 +12,9 @@ import pytest
 from penstock import AsyncSubscriber, Flow, ThreadPool
 from penstock.connectors import write_json_lines
 from penstock.delivery import Epoch, Level
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
-from penstock.pipeline.batches import BatchedSink, SinkBatches
-from penstock.pipeline.raised import SinkExited
+from penstock.delivery.contract import SinkExited
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
+from penstock.pipeline.sink_batches import BatchedSink, SinkBatches
 from penstock.spark.failures import Stopped
 
 PATIENCE = 120
@@ -64,7 +64,7 @@ class Stuck(Log):
 def test_a_run_is_stopped_although_a_sink_is_stuck_in_an_element(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.pipeline.batches.CLOSING_SECONDS", 0.01)
+    monkeypatch.setattr("penstock.pipeline.sink_batches.CLOSING_SECONDS", 0.01)
     sink = Stuck()
     run = numbers(sink)
     run.start()
@@ -93,10 +93,10 @@ def numbers(sink: Any, **place: Any) -> PipelineRun:
     pipeline = Pipeline(
         "numbers",
         sources={"numbers": lambda settings: Flow.of(0, 1, 2)},
-        through=through,
+        transform=through,
         sinks={"log": lambda settings: sink},
     )
-    return PipelineRun(pipeline, NoSettings(), Place(**place))
+    return PipelineRun(pipeline, NoSettings(), RunTarget(**place))
 
 
 def test_without_spark_there_are_no_batches() -> None:
@@ -112,7 +112,7 @@ def test_a_sink_that_refuses_to_open_ends_the_pipeline_before_anything_is_taken(
     assert run.error is not None
     assert run.error.__notes__ == ["in the sink log, when it was opened"]
     assert 0 not in log.told
-    assert run.reading().ledger.taken == 0
+    assert run.status().ledger.taken == 0
 
 
 def test_the_batches_of_spark_reach_the_sink_with_their_numbers(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from penstock import Flow
 from penstock.connectors import write_csv, write_json_lines, write_parquet, write_sqlite
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 
 PATIENCE: Final = 300
 COUNT: Final = 10
@@ -29,7 +29,7 @@ def ended(folder: Path, probe: Callable[[Any], object], checkpoint: str = "spark
     pipeline = Pipeline(
         "once",
         sources={"numbers": lambda settings: Flow.range(COUNT).map(lambda number: (number,))},
-        through=lambda numbers: numbers.on_spark("n long", batch_rows=3).rows(),
+        transform=lambda numbers: numbers.on_spark("n long", batch_rows=3).rows(),
         sinks={
             "lines": lambda settings: write_json_lines(folder / "rows.jsonl"),
             "csv": lambda settings: write_csv(folder / "rows.csv", ["n"]),
@@ -38,7 +38,7 @@ def ended(folder: Path, probe: Callable[[Any], object], checkpoint: str = "spark
             "probe": lambda settings: probe,
         },
     )
-    run = PipelineRun(pipeline, NoSettings(), Place(checkpoint=str(folder / checkpoint)))
+    run = PipelineRun(pipeline, NoSettings(), RunTarget(checkpoint=str(folder / checkpoint)))
     run.start()
     assert run.wait(PATIENCE)
     return run

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock import Flow
-from penstock.flow.elements import Elements, Host
-from penstock.flow.stage import Stage
+from penstock.flow.engine.run_context import Elements, RunContext
+from penstock.flow.engine.stage import Stage
 from penstock.observe import Ledger, Passage
 from penstock.observe.words import equation
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun
@@ -21,13 +21,13 @@ PATIENCE = 60
 class Swallowing(Stage):
     """A stage that claims to give one element for each, and keeps one of them."""
 
-    level = True
+    one_to_one = True
 
     def __init__(self, swallowed: int) -> None:
         super().__init__("swallowing")
         self._swallowed = swallowed
 
-    def run(self, elements: Elements, host: Host) -> Elements:
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
         return (element for element in elements if element != self._swallowed)
 
 
@@ -36,7 +36,7 @@ def run_through(change: Change, *sinks: Any, source: Any = None) -> PipelineRun:
         Pipeline(
             "ledger",
             sources={"numbers": lambda settings: source or Flow.range(5)},
-            through=change,
+            transform=change,
             sinks={f"sink {number}": made(sink) for number, sink in enumerate(sinks)},
         ),
         NoSettings(),
@@ -52,7 +52,7 @@ def made(sink: Any) -> Callable[[Any], Any]:
 def ledger_of(change: Change, *sinks: Any) -> Ledger:
     run = run_through(change, *(sinks or (lambda element: None,)))
     assert run.wait(PATIENCE)
-    return run.reading().ledger
+    return run.status().ledger
 
 
 def test_a_stage_that_swallows_an_element_is_found_out() -> None:
@@ -86,13 +86,13 @@ def test_what_is_on_its_way_is_not_lost() -> None:
     giving.start()
     assert inside.wait(PATIENCE)
     for _ in range(3):
-        ledger = run.reading().ledger
+        ledger = run.status().ledger
         assert (ledger.lost, ledger.passages[0].held) == (0, 1)
     go_on.set()
     giving.join()
     publisher.complete()
     assert run.wait(PATIENCE)
-    assert run.reading().ledger.lost == 0
+    assert run.status().ledger.lost == 0
 
 
 def test_an_element_that_a_function_refuses_is_not_delivered_and_lost_without_a_journal() -> None:
@@ -102,7 +102,7 @@ def test_an_element_that_a_function_refuses_is_not_delivered_and_lost_without_a_
 
     run = run_through(lambda numbers: numbers, refuse)
     assert run.wait(PATIENCE)
-    reading = run.reading()
+    reading = run.status()
     assert (run.state, reading.ledger.delivered, reading.ledger.lost) == ("failed", 2, 1)
     sink = reading.stages[-1]
     assert sink.passed == 2
@@ -116,9 +116,9 @@ def test_the_error_of_a_source_stands_at_the_source_alone() -> None:
         source=Flow.concat(Flow.of(1), Flow.error(OSError("gone"))),
     )
     assert run.wait(PATIENCE)
-    source, sink = run.reading().stages
+    source, sink = run.status().stages
     assert [signal.text for signal in source.errors] == ["OSError: gone"]
-    assert (sink.errors, run.reading().ledger.lost) == ((), 0)
+    assert (sink.errors, run.status().ledger.lost) == ((), 0)
 
 
 def test_a_sink_that_wants_no_more_loses_nothing() -> None:
@@ -127,7 +127,7 @@ def test_a_sink_that_wants_no_more_loses_nothing() -> None:
     sink.await_elements(2)
     sink.cancel()
     assert run.wait(PATIENCE)
-    ledger = run.reading().ledger
+    ledger = run.status().ledger
     assert (ledger.delivered, ledger.lost) == (5, 0)  # the one that wants no more does not count
     assert [passage.taker for passage in ledger.passages] == ["sink 1"]
 
@@ -176,7 +176,7 @@ def test_each_sink_says_on_the_page_how_often_it_has_a_row() -> None:
         def __call__(self, element: int) -> None: ...
 
     run = run_through(lambda numbers: numbers, Once(), lambda element: None, ManualSubscriber())
-    assert [stage.detail for stage in run.reading().stages[1:]] == [
+    assert [stage.detail for stage in run.status().stages[1:]] == [
         "exactly once",
         "at least once",
         "",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from penstock import Flow
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -89,10 +89,10 @@ def ended(through: Any, sink: Any, count: int, **place: Any) -> PipelineRun:
     pipeline = Pipeline(
         "late",
         sources={"numbers": lambda settings: Flow.range(count).map(element)},
-        through=through,
+        transform=through,
         sinks={"accepted": lambda settings: sink},
     )
-    run = PipelineRun(pipeline, NoSettings(), Place(**place))
+    run = PipelineRun(pipeline, NoSettings(), RunTarget(**place))
     run.start()
     assert run.wait(PATIENCE)
     assert run.state == "completed", run.error
@@ -104,7 +104,7 @@ def ended(through: Any, sink: Any, count: int, **place: Any) -> PipelineRun:
 )
 def test_each_row_that_came_too_late_is_counted(through: Any) -> None:
     accepted = Accepted()
-    ledger = ended(through, accepted, COUNT).reading().ledger
+    ledger = ended(through, accepted, COUNT).status().ledger
     # The window of the element from the future is still open; all others are in what came out.
     late = {*range(COUNT)} - {*accepted.numbers} - {FUTURE}
     assert len(accepted.numbers) == len({*accepted.numbers})
@@ -116,7 +116,7 @@ def test_each_row_that_came_too_late_is_counted(through: Any) -> None:
 
 
 def test_rows_that_a_function_leaves_out_are_counted_as_filtered(tmp_path: Path) -> None:
-    """Twice, so that a second run goes on with the books of the first."""
+    """Twice, so that a second run goes on with the history of the first."""
     taken: list[int] = []
     for _ in range(2):
         run = ended(
@@ -125,7 +125,7 @@ def test_rows_that_a_function_leaves_out_are_counted_as_filtered(tmp_path: Path)
             100,
             checkpoint=str(tmp_path / "checkpoint"),
         )
-        ledger = run.reading().ledger
+        ledger = run.status().ledger
         assert (ledger.taken, ledger.delivered, ledger.filtered) == (100, 50, 50)
         assert (ledger.lost, ledger.difference, ledger.at_least) == (0, 0, ())
         assert taken == list(range(0, 100, 2))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock import Flow, ThreadPool
-from penstock.pipeline.plans import gives_one_for_each
+from penstock.pipeline.engine import gives_one_for_each
 from penstock.testing import ManualPublisher
 
 Change = Callable[[Flow[Any]], Flow[Any]]

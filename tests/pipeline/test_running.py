@@ -11,8 +11,8 @@ import pytest
 
 from penstock import AsyncSubscriber, Flow, ThreadPool, collect_undelivered
 from penstock.connectors import write_json_lines
-from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, Place
-from penstock.pipeline.raised import SinkExited
+from penstock.delivery.contract import SinkExited
+from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 PATIENCE = 60
@@ -40,7 +40,7 @@ def test_all_sinks_see_all_elements_and_the_run_completes() -> None:
     assert run.wait(PATIENCE)
     assert (run.state, run.error) == ("completed", None)
     assert first == second == [0, 1, 2]
-    ledger = run.reading().ledger
+    ledger = run.status().ledger
     assert (ledger.taken, ledger.delivered) == (3, 3)
 
 
@@ -52,7 +52,7 @@ def test_the_first_error_is_the_one_that_counts() -> None:
     assert run.wait(PATIENCE)
     assert run.state == "failed"
     assert str(run.error) == "no space left"
-    assert [signal.text for signal in run.reading().errors] == ["OSError: no space left"]
+    assert [signal.text for signal in run.status().errors] == ["OSError: no space left"]
 
 
 def test_the_sources_complete_when_it_is_drained() -> None:
@@ -62,7 +62,7 @@ def test_the_sources_complete_when_it_is_drained() -> None:
     run.drain()
     assert run.wait(PATIENCE)
     assert (run.state, run.error) == ("stopped", None)
-    ledger = run.reading().ledger
+    ledger = run.status().ledger
     assert (ledger.delivered, ledger.lost) == (ledger.taken, 0)
 
 
@@ -83,7 +83,7 @@ def test_what_happens_behind_the_end_changes_nothing() -> None:
     run.drain()
     run.stop()
     assert run.state == "completed"
-    assert run.reading().state == "completed"
+    assert run.status().state == "completed"
 
 
 def test_the_run_ends_when_a_sink_with_a_thread_of_its_own_has_written_all(tmp_path: Path) -> None:
@@ -157,4 +157,4 @@ def test_a_pipeline_without_spark_has_no_use_for_a_checkpoint() -> None:
         "test", sources={"numbers": made(Flow.range(1))}, sinks={"sink": made(print)}
     )
     with pytest.raises(AssemblyError, match="has no use for a checkpoint"):
-        PipelineRun(pipeline, NoSettings(), Place(checkpoint="here"))
+        PipelineRun(pipeline, NoSettings(), RunTarget(checkpoint="here"))

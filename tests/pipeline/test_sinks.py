@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock import Flow, IterablePublisher
-from penstock.pipeline.sinks import Fan, FunctionSink
+from penstock.pipeline.sinks import FunctionSink, SinkFanOut
 from penstock.tck import verify_subscriber
 from penstock.testing import ManualPublisher, ManualSubscriber
 
@@ -28,7 +28,7 @@ def test_a_function_as_a_sink_keeps_the_rules() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_fan_keeps_the_rules_for_any_number_of_sinks(count: int) -> None:
-    report = verify_subscriber(lambda: Fan([function_sink() for _ in range(count)]))
+    report = verify_subscriber(lambda: SinkFanOut([function_sink() for _ in range(count)]))
     assert report.passed, report
 
 
@@ -86,7 +86,7 @@ def test_ctrl_c_in_the_main_thread_is_no_failure_of_the_sink() -> None:
 def fan(count: int) -> tuple[ManualPublisher[int], list[ManualSubscriber[int]]]:
     publisher: ManualPublisher[int] = ManualPublisher()
     sinks: list[ManualSubscriber[int]] = [ManualSubscriber() for _ in range(count)]
-    publisher.subscribe(Fan(sinks))
+    publisher.subscribe(SinkFanOut(sinks))
     return publisher, sinks
 
 
@@ -145,7 +145,7 @@ def test_rule_3_09_a_request_for_nothing_ends_that_sink_alone() -> None:
 def test_a_cancelled_fan_gives_nothing_more() -> None:
     publisher: ManualPublisher[int] = ManualPublisher()
     sink: ManualSubscriber[int] = ManualSubscriber(request=10)
-    spread: Any = Fan([sink])
+    spread: Any = SinkFanOut([sink])
     publisher.subscribe(spread)
     publisher.next(1)
     spread.cancel()
@@ -157,5 +157,5 @@ def test_a_cancelled_fan_gives_nothing_more() -> None:
 def test_demand_without_bound_of_all_sinks_is_passed_on() -> None:
     taken: list[list[int]] = [[], []]
     sinks = [FunctionSink("sink", each.append, never) for each in taken]
-    Flow.range(1_000).subscribe(Fan(sinks))
+    Flow.range(1_000).subscribe(SinkFanOut(sinks))
     assert taken == [list(range(1_000))] * 2

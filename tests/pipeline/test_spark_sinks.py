@@ -19,7 +19,7 @@ import pytest
 
 from penstock import Flow
 from penstock.delivery import DeliveryRefused, Epoch
-from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.spark import SparkFailed, UserError, for_each_batch, write_with_spark
 
 PATIENCE = 120
@@ -41,10 +41,10 @@ def assembled(
     pipeline = Pipeline(
         "numbers",
         sources={"numbers": lambda settings: Flow.range(count).map(lambda n: (n,))},
-        through=through or on_spark,
+        transform=through or on_spark,
         sinks={name: partial(made, sink) for name, sink in sinks.items()},
     )
-    return PipelineRun(pipeline, NoSettings(), Place(checkpoint=str(folder / "checkpoint")))
+    return PipelineRun(pipeline, NoSettings(), RunTarget(checkpoint=str(folder / "checkpoint")))
 
 
 def ended(*arguments: Any, **sinks: Any) -> PipelineRun:
@@ -92,7 +92,7 @@ def test_all_sinks_get_all_rows_and_spark_computes_each_batch_once(tmp_path: Pat
     assert [row.n for row in rows] == numbers_in(tmp_path / "lake") == [*range(10)]
     assert sum(counts.values()) == 10
     assert sorted(map(int, computed.read_text().split())) == [*range(10)]
-    reading = run.reading()
+    reading = run.status()
     shown = {stage.name: (stage.passed, stage.detail) for stage in reading.stages[-2:]}
     assert shown == {
         "lake": (len(counts), "whole batches, exactly once"),
@@ -106,7 +106,7 @@ def test_sinks_of_spark_alone_need_no_rows_in_this_program(tmp_path: Path) -> No
     assert run.state == "completed", run.error
     table = pyarrow.dataset.dataset(tmp_path / "lake", partitioning="hive").to_table()
     assert sorted(table["n"].to_pylist()) == [*range(10)]
-    assert run.reading().ledger.lost == 0
+    assert run.status().ledger.lost == 0
 
 
 @pytest.mark.full
@@ -183,7 +183,7 @@ def test_a_folder_of_somebody_else_is_refused_before_anything_is_taken(tmp_path:
     assert isinstance(run.error, DeliveryRefused)
     assert "penstock has not written what is there, such as batch_id=0" in str(run.error)
     assert (tmp_path / "lake" / "batch_id=0" / "precious").read_text() == "data"
-    assert run.reading().ledger.taken == 0
+    assert run.status().ledger.taken == 0
 
 
 def test_rows_with_a_column_of_that_name_are_refused(tmp_path: Path) -> None:
@@ -221,8 +221,14 @@ def test_rows_with_a_column_of_that_name_are_refused(tmp_path: Path) -> None:
             "for_each_partition gives no elements",
         ),
         (lambda numbers: numbers, "the sink lake is one of Spark's, and numbers does not go"),
+        (
+            lambda numbers: (
+                numbers.on_spark("n long").rows().merge(numbers.on_spark("n long").rows())
+            ),
+            "numbers: the flow comes from Spark in 2 places, .* join them on Spark, by union",
+        ),
     ],
-    ids=["map", "buffer", "write", "for_each_batch", "for_each_partition", "no Spark"],
+    ids=["map", "buffer", "write", "for_each_batch", "for_each_partition", "no Spark", "merge"],
 )
 def test_sinks_that_would_get_nothing_or_other_rows_are_refused(
     tmp_path: Path, through: Callable[..., Any], said: str

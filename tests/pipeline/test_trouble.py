@@ -7,15 +7,15 @@ from typing import Any
 
 from penstock import Flow, Retry
 from penstock.connectors import from_websocket, serve_websocket
-from penstock.observe import Reading
+from penstock.observe import Status
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun
 from tests.held_port import held_port
 
 
-def until(run: PipelineRun, condition: Any) -> Reading:
+def until(run: PipelineRun, condition: Any) -> Status:
     """The first reading for which a condition holds."""
     pause = threading.Event()
-    while not condition(reading := run.reading()):
+    while not condition(reading := run.status()):
         pause.wait(0.01)
     return reading
 
@@ -36,5 +36,5 @@ def test_a_server_that_is_not_there_is_named_until_it_is_back() -> None:
         assert "next attempt in" in reading.stages[0].trouble
         with serve_websocket(lambda request: Flow.of(1), port=port):
             assert run.wait(60)
-    assert run.reading().stages[0].trouble == ""
-    assert (run.state, run.reading().stages[0].passed) == ("completed", 1)
+    assert run.status().stages[0].trouble == ""
+    assert (run.state, run.status().stages[0].passed) == ("completed", 1)

@@ -149,7 +149,7 @@ class SpySubscription:
 class Source:
     """An iterable that knows how far its iterators were advanced, and whether they were closed.
 
-    Its size is unknown to whoever reads it. Given errors, its iterators raise them at the end and
+    Its size is unknown to its readers. Given errors, its iterators raise them at the end and
     on being closed.
     """
 
@@ -233,7 +233,7 @@ def raises(error: BaseException) -> Callable[[Recorder], object]:
 
 
 def failing_after(elements: Iterable[object], error: Exception) -> Iterator[object]:
-    """A generator that raises ``error`` behind ``elements``."""
+    """A generator that raises ``error`` after ``elements``."""
     yield from elements
     raise error
 

@@ -236,13 +236,13 @@ PROCESSORS: dict[str, Choice] = {
     "identity, pool of 2": (identity, pool_of_2),
     "identity, asyncio loop": (identity, asyncio_loop),
     "identity, virtual time": (identity, virtual_time),
-    "identity below a pool of 2": (identity_below, pool_of_2),
+    "identity downstream of a pool of 2": (identity_below, pool_of_2),
     "broadcast": (broadcast, calling_thread),
     "broadcast, trampoline": (broadcast, trampoline),
     "broadcast, pool of 2": (broadcast, pool_of_2),
     "broadcast, asyncio loop": (broadcast, asyncio_loop),
     "broadcast, virtual time": (broadcast, virtual_time),
-    "broadcast below a pool of 2": (broadcast_below, pool_of_2),
+    "broadcast downstream of a pool of 2": (broadcast_below, pool_of_2),
 }
 
 SUBJECTS = ITERATIONS | PROCESSORS

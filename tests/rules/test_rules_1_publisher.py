@@ -155,7 +155,7 @@ def test_rule_1_04_elements_before_a_failure_come_before_the_error(
 
 
 @pytest.mark.parametrize("k", range(7))
-def test_rule_1_04_a_processor_passes_a_failure_on_behind_elements_in_sequence(
+def test_rule_1_04_a_processor_passes_a_failure_on_after_the_elements_in_order(
     processor_subject: Subject, k: int
 ) -> None:
     error = OSError("gone")
@@ -439,14 +439,16 @@ class Refusing:
 
 ON_AN_EXECUTOR: dict[str, Callable[[Source, Executor], Publisher[object]]] = {
     "executor publisher": ExecutorPublisher,
-    "identity": lambda source, executor: below(source, IdentityProcessor(executor=executor)),
+    "identity": lambda source, executor: downstream_of(
+        source, IdentityProcessor(executor=executor)
+    ),
     "broadcast": lambda source, executor: Broadcast(
         source=IterablePublisher(source), executor=executor, shuts_down_when_idle=True
     ),
 }
 
 
-def below(source: Source, processor: IdentityProcessor[object]) -> Publisher[object]:
+def downstream_of(source: Source, processor: IdentityProcessor[object]) -> Publisher[object]:
     IterablePublisher(source).subscribe(processor)
     return processor
 

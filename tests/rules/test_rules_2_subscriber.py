@@ -313,7 +313,7 @@ def test_rule_2_06_an_async_subscriber_can_be_stopped_at_any_moment(engine: Engi
 
 
 @pytest.mark.parametrize("processor", [IdentityProcessor, Broadcast], ids=["identity", "broadcast"])
-def test_rule_2_07_calls_upstream_stay_serial_while_threads_request_below(
+def test_rule_2_07_calls_upstream_stay_serial_while_threads_request_downstream(
     processor: Callable[..., Any],
 ) -> None:
     with ThreadPool(2) as pool:

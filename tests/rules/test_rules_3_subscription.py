@@ -21,7 +21,7 @@ from penstock import (
     IterablePublisher,
 )
 from penstock.api import Publisher
-from penstock.reference import BroadcastState
+from penstock.flow.multicast.broadcast import BroadcastState
 from penstock.rules import RuleViolation
 from penstock.runtime import CallingThread, ThreadPool, Undelivered
 from tests.rules.consumers import Async, Make, Sync
@@ -95,7 +95,7 @@ def test_rule_3_02_several_requests_in_one_signal_are_all_served(
 
 @contextmanager
 def stack_of_200_more_frames() -> Iterator[None]:
-    """Whoever goes deeper than that fails with RecursionError."""
+    """A subject that goes deeper than that fails with RecursionError."""
     depth, frame = 0, sys._getframe()
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back
@@ -339,7 +339,7 @@ def test_rule_3_09_a_subclass_of_int_counts_as_an_int(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize("signal", ["on_subscribe", "on_next"])
-def test_rule_3_09_an_illegal_request_within_a_signal_ends_the_stream_behind_it(
+def test_rule_3_09_an_illegal_request_within_a_signal_ends_the_stream_after_it(
     subject: Subject, signal: str
 ) -> None:
     source = Source(range(50))

@@ -32,17 +32,19 @@ def test_rule_4_01_a_processor_is_a_subscriber_and_a_publisher(make: Callable[..
             getattr(processor, signal)(NOTHING)
 
 
-@pytest.mark.parametrize("above_first", [True, False], ids=["above first", "below first"])
+@pytest.mark.parametrize(
+    "upstream_first", [True, False], ids=["upstream first", "downstream first"]
+)
 @EVERY_PROCESSOR
 def test_rule_4_01_it_does_not_matter_which_side_is_joined_first(
-    make: Callable[..., Any], above_first: bool, engine: Engine
+    make: Callable[..., Any], upstream_first: bool, engine: Engine
 ) -> None:
     processor, recorder = make(2, executor=engine.executor), Recorder(UNBOUNDED)
     joins = [
         lambda: IterablePublisher(range(20)).subscribe(processor),
         lambda: processor.subscribe(recorder),
     ]
-    for join in joins if above_first else reversed(joins):
+    for join in joins if upstream_first else reversed(joins):
         join()
         engine.settle()
     assert recorder.elements == list(range(20))
@@ -105,7 +107,7 @@ def test_rule_4_02_an_error_passes_after_any_element(make: Callable[..., Any], k
 
 
 @EVERY_PROCESSOR
-def test_rule_4_02_an_error_does_not_wait_behind_elements(make: Callable[..., Any]) -> None:
+def test_rule_4_02_an_error_does_not_wait_for_elements(make: Callable[..., Any]) -> None:
     time, error = VirtualTime(), OSError("gone")
     processor, recorder, spy = make(4, executor=time), Recorder(UNBOUNDED), SpySubscription()
     processor.subscribe(recorder)
@@ -144,7 +146,7 @@ def test_rule_4_02_an_error_that_came_first_waits_for_the_subscriber(
 
 
 @EVERY_PROCESSOR
-def test_rule_4_02_after_an_error_the_stream_above_counts_as_cancelled(
+def test_rule_4_02_after_an_error_upstream_counts_as_cancelled(
     make: Callable[..., Any],
 ) -> None:
     processor, recorder, spy = make(), Recorder(3), SpySubscription()
@@ -163,8 +165,8 @@ def test_rule_4_02_a_failing_source_fails_a_whole_chain(make: Callable[..., Any]
     stages, recorder = [make(2) for _ in range(5)], Recorder(UNBOUNDED)
     source = Source(range(3), OSError("gone"))
     stages[-1].subscribe(recorder)
-    for above, below in reversed(list(pairwise(stages))):
-        above.subscribe(below)
+    for upstream, downstream in reversed(list(pairwise(stages))):
+        upstream.subscribe(downstream)
     IterablePublisher(source).subscribe(stages[0])
     assert recorder.elements == [0, 1, 2]
     assert recorder.error is source.error

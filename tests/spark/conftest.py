@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from penstock.spark.session import SparkSettings, spark_session
+from penstock.spark.session.spark_session import SparkSettings, spark_session
 from tests.spark.cluster import MASTER
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from random import Random
 from typing import Final
 
 from penstock.spark.journal import JournalDamaged, JournalError, JournalReader
-from penstock.spark.journal.record import Kind, encode
+from penstock.spark.journal.record import RecordKind, encode
 from tests.spark.journals import (
     all_rows,
     append_rows,
@@ -86,7 +86,7 @@ def tear_the_next_record(file: Path, random: Random) -> None:
     """What a crash within a write leaves behind, of a record that nobody was told of."""
     last = segment_files(file.parent)[-1]
     identity = bytes.fromhex(JournalReader(file.parent).identity)
-    parts = encode(Kind.DATA, identity, ROWS, numbered(ROWS, ROWS + 5), None)
+    parts = encode(RecordKind.DATA, identity, ROWS, numbered(ROWS, ROWS + 5), None)
     record = b"".join(bytes(part) for part in parts)
     last.write_bytes(last.read_bytes() + record[: random.randrange(len(record))])
 

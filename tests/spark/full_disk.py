@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from penstock import ExecutorPublisher, ThreadPool
+from penstock.spark.ingest.journal_subscriber import JournalSubscriber
 from penstock.spark.journal import Journal, JournalReader, NoSpace
-from penstock.spark.recorder import Recorder
 from tests.spark.journals import Numbers, all_rows, append_rows, open_journal
 
 __all__ = ["MEANS", "run"]
@@ -126,7 +126,7 @@ def the_stream_waits_until_there_is_space(folder: Path, disk: FileSizeLimit | Sm
         is_full.set()
 
     journal = open_journal(folder / "journal")
-    recorder = Recorder(
+    recorder = JournalSubscriber(
         journal,
         Numbers(),
         on_failure=failures.append,

@@ -46,14 +46,14 @@ class Numbers:
     """A converter of numbers to rows; what is no number does not fit."""
 
     def convert(self, elements: Sequence[Any]) -> tuple[pa.RecordBatch, list[NoNumber]]:
-        misfits = [NoNumber(at) for at, each in enumerate(elements) if isinstance(each, str)]
+        dead_letters = [NoNumber(at) for at, each in enumerate(elements) if isinstance(each, str)]
         rows = []
         for element in elements:
             if isinstance(element, pa.RecordBatch):
                 rows += element.column("number").to_pylist()
             elif not isinstance(element, str):
                 rows.append(element)
-        return rows_with(rows), misfits
+        return rows_with(rows), dead_letters
 
 
 class NoNumber:

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from penstock import Flow
 from penstock.cli.application import application
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.spark import (
     SparkFlow,
     SparkLost,
@@ -31,9 +31,9 @@ from penstock.spark import (
     write_with_spark,
 )
 from penstock.spark.deployment import Deployment, deployed
-from penstock.spark.return_encryption import SWITCH
-from penstock.spark.returning import Sending
-from penstock.spark.run import Run
+from penstock.spark.egress.batch_transport import SocketTransport
+from penstock.spark.egress.transport_encryption import SWITCH
+from penstock.spark.run import SparkRun
 from penstock.testing import ManualSubscriber
 from tests.faults.processes import command_of, descendants
 from tests.spark.cluster import REMOTE, SERVER
@@ -95,13 +95,13 @@ def test_batches_come_back_encrypted_where_they_have_to(
     remote: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     came: list[bool] = []
-    start = Sending._start
+    start = SocketTransport._start
 
-    def watched(sending: Sending, connection: socket.socket) -> None:
+    def watched(sending: SocketTransport, connection: socket.socket) -> None:
         came.append(isinstance(connection, ssl.SSLSocket) and connection.version() is not None)
         start(sending, connection)
 
-    monkeypatch.setattr(Sending, "_start", watched)
+    monkeypatch.setattr(SocketTransport, "_start", watched)
     assert len(result(on_connect(100, batch_rows=40).rows())) == 100
     assert {*came} == {os.environ.get(SWITCH) == "always"}
 
@@ -193,13 +193,13 @@ def test_sinks_of_spark_and_of_the_program_get_all_rows_and_a_foreign_folder_is_
         pipeline = Pipeline(
             "lake",
             sources={"numbers": lambda settings: Flow.range(100).map(lambda n: (n, f"n{n}"))},
-            through=lambda numbers: numbers.on_spark(NUMBERS, batch_rows=30),
+            transform=lambda numbers: numbers.on_spark(NUMBERS, batch_rows=30),
             sinks={
                 "lake": lambda settings: write_with_spark("parquet", path=tmp_path / "lake"),
                 "rows": lambda settings: rows.append,
             },
         )
-        place = Place(checkpoint=str(tmp_path / checkpoint), remote=os.environ[REMOTE])
+        place = RunTarget(checkpoint=str(tmp_path / checkpoint), remote=os.environ[REMOTE])
         running = PipelineRun(pipeline, NoSettings(), place)
         running.start()
         assert running.wait(PATIENCE)
@@ -242,14 +242,14 @@ def windows(frame: Any) -> Any:
 def test_what_spark_counts_itself_comes_over_the_connection(
     remote: SparkSession, change: Callable[[Any], Any], exact: bool
 ) -> None:
-    runs: list[Run] = []
+    runs: list[SparkRun] = []
     flow = on_connect(4_000, batch_rows=1_000).filter(lambda row: row.number % 4).frame(change)
     deployment = Deployment(name="counted", watch=runs.append)
     counted: Any = deployed(flow.rows(), deployment)
     accepted = {number for (number,) in result(counted)}
     late = {number for number in range(4_000) if number % 4} - accepted - {501}
     (run,) = runs
-    counts = run.reading().counts
+    counts = run.snapshot().counts
     assert (counts.planned, counts.read, counts.missed) == (4_000, 3_000, 0)
     assert counts.left == counts.arrived == len(accepted)
     (found,) = counts.late.values()

@@ -8,8 +8,8 @@ from typing import Any
 from pyarrow import fs
 
 from penstock import VirtualTime
+from penstock.spark.ingest.journal_subscriber import JournalSubscriber
 from penstock.spark.journal import Journal, NoSpace, Place
-from penstock.spark.recorder import Recorder
 from penstock.testing import ManualPublisher
 from tests.spark.journals import Numbers, all_rows, open_journal
 
@@ -25,11 +25,11 @@ class Run:
     time: VirtualTime = field(default_factory=VirtualTime)
     publisher: ManualPublisher[Any] = field(default_factory=ManualPublisher)
     failures: list[Exception] = field(default_factory=list)
-    misfits: list[Any] = field(default_factory=list)
+    dead_letters: list[Any] = field(default_factory=list)
     space: list[NoSpace | None] = field(default_factory=list)
     seals: list[str] = field(default_factory=list)
 
-    def begin(self, **options: Any) -> Recorder:
+    def begin(self, **options: Any) -> JournalSubscriber:
         """Make a recorder and subscribe it."""
         usual: dict[str, Any] = {
             "converter": Numbers(),
@@ -39,7 +39,7 @@ class Run:
             "on_sealed": lambda: self.seals.append("sealed"),
             "on_space": self.space.append,
         }
-        recorder = Recorder(self.journal, **(usual | options))
+        recorder = JournalSubscriber(self.journal, **(usual | options))
         self.publisher.subscribe(recorder)
         self.time.settle()
         return recorder

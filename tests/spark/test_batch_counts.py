@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import Row
 
-from penstock.spark.batch_counts import (
+from penstock.spark.egress.batch_counts import (
     OBSERVED,
     ROWS,
     BatchCount,

@@ -14,10 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from penstock.spark.egress.batch_transport import HEADER, SocketTransport
+from penstock.spark.egress.transport_encryption import NAME, SWITCH, certificate_for, trusting
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
-from penstock.spark.reachable import limit_retries
-from penstock.spark.return_encryption import NAME, SWITCH, certificate_for, trusting
-from penstock.spark.returning import HEADER, Sending
+from penstock.spark.session.reachable import limit_retries
 from tests.spark.cluster import connect_server
 
 PATIENCE = 60.0
@@ -42,7 +42,7 @@ class Receiver:
         self.goes_on.set()
         self.refusal: Exception | None = None
         certificate = certificate_for("192.0.2.1") if encrypted else None
-        self.sending = Sending(self._deliver, "127.0.0.1", certificate=certificate)
+        self.sending = SocketTransport(self._deliver, "127.0.0.1", certificate=certificate)
 
     def _deliver(self, number: int, rows: pa.Table) -> None:
         self.came.set()

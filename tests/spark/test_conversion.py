@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.spark.conversion import Converter, DoesNotFit
-from penstock.spark.rows import RowReader
-from penstock.spark.schema import Schema
+from penstock.spark.egress.rows import RowReader
+from penstock.spark.ingest.conversion import Converter, SchemaMismatch
+from penstock.spark.ingest.schema import Schema
 from tests.spark.values import SCHEMAS, as_row, elements
 
 FLIGHTS = Schema.of("flight long, origin string, delay double")
@@ -44,8 +44,8 @@ class Place:
 
 def converted(schema: str | Schema, *given_elements: Any) -> pa.RecordBatch:
     """The batch of elements that all fit."""
-    batch, misfits = Converter(Schema.of(schema)).convert(given_elements)
-    assert misfits == []
+    batch, dead_letters = Converter(Schema.of(schema)).convert(given_elements)
+    assert dead_letters == []
     return batch
 
 
@@ -191,11 +191,11 @@ UNFIT: list[tuple[str, Any, str, str]] = [
 def test_a_value_that_would_not_come_back_does_not_fit(
     kind: str, value: Any, field: str, reason: str
 ) -> None:
-    batch, (misfit,) = Converter(Schema.of(f"a {kind}")).convert([(value,)])
+    batch, (dead_letter,) = Converter(Schema.of(f"a {kind}")).convert([(value,)])
     assert batch.num_rows == 0
-    assert (misfit.position, misfit.element, misfit.field) == (0, (value,), field)
-    assert misfit.value == value
-    assert reason in misfit.reason
+    assert (dead_letter.position, dead_letter.element, dead_letter.field) == (0, (value,), field)
+    assert dead_letter.value == value
+    assert reason in dead_letter.reason
 
 
 @pytest.mark.parametrize(
@@ -213,12 +213,12 @@ def test_a_value_that_would_not_come_back_does_not_fit(
     ],
 )
 def test_an_element_with_other_fields_does_not_fit(element: Any, reason: str) -> None:
-    batch, (misfit,) = Converter(FLIGHTS).convert([element])
+    batch, (dead_letter,) = Converter(FLIGHTS).convert([element])
     assert batch.num_rows == 0
-    assert (misfit.position, misfit.element, misfit.field, misfit.value) == (
+    assert (dead_letter.position, dead_letter.element, dead_letter.field, dead_letter.value) == (
         0, element, "", element,
     )  # fmt: skip
-    assert reason in misfit.reason
+    assert reason in dead_letter.reason
 
 
 WRONG: list[Any] = [
@@ -232,26 +232,28 @@ def test_among_many_elements_exactly_those_that_do_not_fit_are_left_out(chosen: 
         (place, f"s{place}", place / 2) if each == "right" else each
         for place, each in enumerate(chosen)
     ]
-    batch, misfits = Converter(FLIGHTS).convert(given_elements)
+    batch, dead_letters = Converter(FLIGHTS).convert(given_elements)
     right = [place for place, each in enumerate(chosen) if each == "right"]
     assert back(batch) == [(place, f"s{place}", place / 2) for place in right]
-    assert [misfit.position for misfit in misfits] == sorted({*range(len(chosen))} - {*right})
-    assert all(given_elements[each.position] is each.element for each in misfits)
+    assert [dead_letter.position for dead_letter in dead_letters] == sorted(
+        {*range(len(chosen))} - {*right}
+    )
+    assert all(given_elements[each.position] is each.element for each in dead_letters)
 
 
 def test_a_misfit_says_what_is_wrong_in_one_sentence() -> None:
-    _, (misfit,) = Converter(FLIGHTS).convert([(1, "JFK", "late")])
+    _, (dead_letter,) = Converter(FLIGHTS).convert([(1, "JFK", "late")])
     sentence = (
         "'late' in field 'delay' does not fit the schema: it is of type str, and needs to be double"
     )
-    assert str(misfit) == sentence
-    assert isinstance(misfit.error(), DoesNotFit)
-    assert str(misfit.error()) == sentence
+    assert str(dead_letter) == sentence
+    assert isinstance(dead_letter.error(), SchemaMismatch)
+    assert str(dead_letter.error()) == sentence
 
 
 def test_a_misfit_in_all_of_its_fields_names_the_first() -> None:
-    _, (misfit,) = Converter(FLIGHTS).convert([("x", 1, "y")])
-    assert misfit.field == "flight"
+    _, (dead_letter,) = Converter(FLIGHTS).convert([("x", 1, "y")])
+    assert dead_letter.field == "flight"
 
 
 # Elements that are columns already.
@@ -276,9 +278,9 @@ def test_columns_are_found_by_name_and_cast_to_the_schema() -> None:
 def test_batches_tables_and_rows_keep_their_sequence() -> None:
     first = converted(FLIGHTS, (1, "a", 0.0), (2, "b", 0.0))
     second = pa.Table.from_batches([converted(FLIGHTS, (4, "d", 0.0)), first])
-    batch, misfits = Converter(FLIGHTS).convert([first, (3, "c", 0.0), 9, second, 9])
+    batch, dead_letters = Converter(FLIGHTS).convert([first, (3, "c", 0.0), 9, second, 9])
     assert [row.flight for row in back(batch)] == [1, 2, 3, 4, 1, 2]
-    assert [misfit.position for misfit in misfits] == [2, 4]
+    assert [dead_letter.position for dead_letter in dead_letters] == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -300,10 +302,10 @@ def test_columns_that_do_not_fit_are_refused_as_a_whole(
     schema: str, columns: Mapping[str, pa.Array], field: str, reason: str
 ) -> None:
     element = pa.record_batch(columns)
-    batch, (misfit,) = Converter(Schema.of(schema)).convert([element])
+    batch, (dead_letter,) = Converter(Schema.of(schema)).convert([element])
     assert batch.num_rows == 0
-    assert (misfit.position, misfit.element, misfit.field) == (0, element, field)
-    assert reason in misfit.reason
+    assert (dead_letter.position, dead_letter.element, dead_letter.field) == (0, element, field)
+    assert reason in dead_letter.reason
 
 
 def test_a_null_within_columns_is_refused_where_there_must_be_none() -> None:
@@ -317,8 +319,8 @@ def test_a_null_within_columns_is_refused_where_there_must_be_none() -> None:
     element = pa.RecordBatch.from_arrays(
         [pa.StructArray.from_arrays([lists], fields=list(kind))], schema=schema.arrow
     )
-    _, (misfit,) = Converter(schema).convert([element])
-    assert (misfit.field, "NOT NULL" in misfit.reason) == ("a.b.element.c", True)
+    _, (dead_letter,) = Converter(schema).convert([element])
+    assert (dead_letter.field, "NOT NULL" in dead_letter.reason) == ("a.b.element.c", True)
 
 
 # Rows.

@@ -241,7 +241,7 @@ def test_rows_that_are_not_there_cannot_be_committed(place: Place) -> None:
         ),
         (
             pa.schema([SCHEMA.field(each) for each in (1, 0, 2)]),
-            "in the sequence ['number', 'text', 'half'], not ['text', 'number', 'half']",
+            "in the order ['number', 'text', 'half'], not ['text', 'number', 'half']",
         ),
     ],
     ids=["missing", "surplus", "type", "null", "sequence"],

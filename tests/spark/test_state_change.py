@@ -13,10 +13,10 @@ from penstock import Flow
 from penstock.cli.spark_check import SparkCheck
 from penstock.spark import SparkFlow, StateChanged
 from penstock.spark.checkpoint import Checkpoint
-from penstock.spark.deployment import pipeline_in
-from penstock.spark.state_change import differing, in_words, require_same_state
-from penstock.spark.state_code import digest_of
-from penstock.spark.state_plan import stateful_operators
+from penstock.spark.deployment import spark_plan_in
+from penstock.spark.state.state_change import differing, in_words, require_same_state
+from penstock.spark.state.state_code import digest_of
+from penstock.spark.state.state_plan import stateful_operators
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -212,7 +212,7 @@ def rows_of(flow: SparkFlow, count: int) -> list[Any]:
 
 def check(flow: SparkFlow) -> object:
     """What ``penstock check`` asks Spark last."""
-    pipeline = pipeline_in(flow)
+    pipeline = spark_plan_in(flow)
     assert pipeline is not None
     *_, (subject, _, question) = SparkCheck(pipeline).questions(with_session=True)
     assert subject == "query"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from penstock import Flow, collect_undelivered
-from penstock.pipeline import NoSettings, Pipeline, PipelineRun, Place
-from penstock.spark import query as query_module
+from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.spark import run as run_module
+from penstock.spark.egress import query as query_module
 from penstock.spark.failures import Stopped
 from penstock.testing import ManualPublisher, ManualSubscriber
 
@@ -86,11 +86,11 @@ def test_what_came_and_did_not_fit_is_lost_by_a_stop_unless_it_comes_again(
         Pipeline(
             "stopped",
             sources={"numbers": lambda settings: publisher},
-            through=through,
+            transform=through,
             sinks={"sink": lambda settings: lambda row: None},
         ),
         NoSettings(),
-        Place(checkpoint=str(tmp_path / "checkpoint")),
+        RunTarget(checkpoint=str(tmp_path / "checkpoint")),
     )
     run.start()
     publisher.await_requested(16)
@@ -103,7 +103,7 @@ def test_what_came_and_did_not_fit_is_lost_by_a_stop_unless_it_comes_again(
         for thread in threading.enumerate():
             if thread.name.startswith(("penstock-spark-stopped", "penstock-input")):
                 thread.join(SECONDS)
-    ledger = run.reading().ledger
+    ledger = run.status().ledger
     assert 0 < ledger.taken < 16
     assert ledger.lost == (0 if comes_again else 16 - ledger.taken)
 

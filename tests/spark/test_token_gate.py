@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from penstock.spark.token_gate import TokenGate
+from penstock.spark.egress.token_gate import TokenGate
 from tests.spark.test_connect import PATIENCE, Receiver, join, receiver, send
 
 __all__ = ["receiver"]

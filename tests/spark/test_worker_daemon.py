@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from penstock.spark.worker_daemon import PromptReceipts
+from penstock.spark.workers.worker_daemon import PromptReceipts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,7 +65,7 @@ class Daemon:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.spark.worker_daemon", "pyspark.worker"],
+            [sys.executable, "-m", "penstock.spark.workers.worker_daemon", "pyspark.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from penstock.spark.schema import Schema
+from penstock.spark.ingest.schema import Schema
 
 SIMPLE = (
     "boolean", "byte", "short", "int", "long", "float", "double", "string", "binary", "date",

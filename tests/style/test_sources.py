@@ -12,7 +12,7 @@ from tests.style.project import python_files, syntax, text
 
 NAMES_THAT_SAY_NOTHING = {"common", "helper", "helpers", "misc", "util", "utils"}
 CORE = {
-    "api", "java", "rules", "runtime", "demand", "delivery", "reference", "guard", "flow",
+    "api", "java", "rules", "runtime", "core", "delivery", "examples", "guard", "flow",
     "testing", "tck",
 }  # fmt: skip
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
@@ -60,7 +60,7 @@ def guests_of(path: Path) -> set[str]:
 
     The kit is a pytest plugin, too, and runs the official kit on a JVM; a flow can go onto Spark.
     """
-    if path.parts[2:] == ("flow", "surface", "spark.py"):
+    if path.parts[2:] == ("flow", "methods", "spark.py"):
         return {"pyspark"}
     if path.parts[2:4] == ("tck", "jvm"):
         return {"jpype"}

@@ -1,6 +1,6 @@
 """Streams from and to other runtimes, each in a package that is imported by its name.
 
-``jvm``  Java, in the same process: ``java.util.concurrent.Flow`` and ``org.reactivestreams``
+``jvm/``  streams between Python and the JVM of the same process
 """
 
 __all__: list[str] = []

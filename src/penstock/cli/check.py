@@ -1,4 +1,4 @@
-"""``penstock check``: looks at all that a run would need, without moving data."""
+"""``penstock check``: checks all that a run would need, without moving data."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ def command(
         pipeline = load_pipeline(reference)
         options, settings = load_settings(pipeline, config, assignments, RunOptions())
         options = options.with_given(given)
-    check = Check(pipeline, settings, options, debug, no_spark)
+    check = PipelineCheck(pipeline, settings, options, debug, no_spark)
     findings = list(check.findings())
     click.echo(lines(findings))
     sys.exit(1 if has_problem(findings) else 0)
 
 
 @dataclass(frozen=True)
-class Check:
-    """All questions, in the sequence in which a run would come to them."""
+class PipelineCheck:
+    """All checks, in the order in which a run would come to them."""
 
     pipeline: Pipeline
     settings: Any
@@ -68,7 +68,7 @@ class Check:
     no_spark: bool
 
     def findings(self) -> Iterator[Finding]:
-        """What is found, thing by thing; behind a problem only what does not depend on it."""
+        """What is found, one by one; after a problem only what does not depend on it."""
         yield Finding("pipeline", "ok", repr(self.pipeline))
         yield Finding("settings", "ok", self._settings_in_words())
         run, finding = self._found("assembly", "its sources and sinks can be made", self._run)
@@ -79,7 +79,7 @@ class Check:
             yield from self._on_the_way(run)
 
     def _sources(self, run: PipelineRun) -> Iterator[Finding]:
-        """What should be changed about the sources, and whether they will find somebody."""
+        """What should be changed about the sources, and whether their servers answer."""
         for name, source in run.sources.items():
             yield from (Finding(name, "warning", words) for words in source.advice)
             for url in source.urls:
@@ -91,31 +91,31 @@ class Check:
             yield self._found(name, "", partial(sink_in_words, made, run))[1]
 
     def _run(self) -> PipelineRun:
-        return PipelineRun(self.pipeline, self.settings, self.options.place)
+        return PipelineRun(self.pipeline, self.settings, self.options.target)
 
     def _settings_in_words(self) -> str:
         names = ", ".join(field.name for field in fields(self.pipeline.settings))
         return names or "there are none"
 
     def _on_the_way(self, run: PipelineRun) -> Iterator[Finding]:
-        through = getattr(run.way, "through", None)
-        if through is None:
+        plan = getattr(run.engine, "plan", None)
+        if plan is None:
             yield Finding("spark", "ok", "it runs without Spark")
             return
         from penstock.cli.spark_check import SparkCheck
 
-        spark = SparkCheck(through)
+        spark = SparkCheck(plan)
         yield Finding("schema", "ok", spark.schemas)
         for subject, text, question in spark.questions(with_session=not self.no_spark):
             finding = self._found(subject, text, question)[1]
             yield finding
             if subject == "spark" and finding.state == "problem":
-                return  # whoever cannot start it cannot ask it either
+                return  # a Spark that cannot start cannot be asked either
 
     def _found(
         self, subject: str, text: str, question: Callable[[], T]
     ) -> tuple[T | None, Finding]:
-        """The answer to a question, and what it comes to; an answer that is a text stands there."""
+        """The answer to a question, and the finding; an answer that is a text becomes its text."""
         try:
             answer = question()
         except Exception as error:
@@ -130,7 +130,7 @@ class NobodyThere(OSError):
 
 
 def require_listener(url: str) -> str:
-    """Find somebody who listens there, and say so."""
+    """Connect to the server at ``url``, and say that it listens."""
     parts = urlsplit(url)
     port = parts.port or PORTS[parts.scheme]
     try:
@@ -155,12 +155,12 @@ def sink_in_words(made: Any, run: PipelineRun) -> str:
 
 def next_epoch(run: PipelineRun) -> Epoch | None:
     """That of the checkpoint, if there is one and the pipeline were started now."""
-    through = getattr(run.way, "through", None)
-    if through is None or through.checkpoint is None:
+    plan = getattr(run.engine, "plan", None)
+    if plan is None or plan.checkpoint is None:
         return None
     from penstock.spark.checkpoint import Checkpoint
 
-    return Checkpoint(through.checkpoint).next_epoch()
+    return Checkpoint(plan.checkpoint).next_epoch()
 
 
 def one_line(error: Exception) -> str:

@@ -27,6 +27,6 @@ def command(crash: bool, slow: bool, no_browser: bool, speed: float, port: int) 
     Its week is replayed live, and the totals are checked. It needs penstock[demo], which has a Java
     for machines that have none, no network, and about two minutes.
     """
-    from penstock.demo.story import Options, tell
+    from penstock.demo.story import DemoOptions, tell
 
-    sys.exit(tell(Options(speed, crash, slow, not no_browser, port)))
+    sys.exit(tell(DemoOptions(speed, crash, slow, not no_browser, port)))

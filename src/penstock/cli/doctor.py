@@ -1,4 +1,4 @@
-"""``penstock doctor``: whether a pipeline on Spark can run on this machine, and else what to do."""
+"""``penstock doctor``: whether a pipeline on Spark can run here, and if not, what to do."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def loopback() -> Finding:
 
 
 def free_port(port: int) -> Finding:
-    """The one that the page is to have."""
+    """The port that the page is to have."""
     try:
         socket.create_server((LOOPBACK, port)).close()
     except OSError as error:
@@ -171,7 +171,7 @@ def free_port(port: int) -> Finding:
 
 
 def hostname() -> Finding:
-    """Java looks its own host up, and waits where nobody knows it."""
+    """Java resolves the name of its own host, and waits where that cannot be resolved."""
     name = socket.gethostname()
     try:
         address = socket.gethostbyname(name)
@@ -186,7 +186,7 @@ def hostname() -> Finding:
 
 
 def memory() -> Finding:
-    """What is left of it."""
+    """The memory that is available."""
     available = available_bytes()
     if available is None:
         return Finding("memory", "ok", "this system does not say how much is left")
@@ -198,7 +198,7 @@ def memory() -> Finding:
 
 
 def available_bytes() -> int | None:
-    """As Linux says it, within the limit of a container."""
+    """As Linux reports it, within the limit of a container."""
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
     except OSError:

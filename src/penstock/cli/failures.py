@@ -1,4 +1,4 @@
-"""Errors on the command line: one clear line; the traceback for those who ask for it."""
+"""Errors on the command line: one clear line; the traceback only with ``--debug``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BadInput(click.ClickException):
 
 @contextmanager
 def explained(debug: bool) -> Iterator[None]:
-    """Turn what the user can mend into one line."""
+    """Turn errors that the user can fix into one line."""
     try:
         yield
     except BadInput as bad:
@@ -39,7 +39,7 @@ def explained(debug: bool) -> Iterator[None]:
 
 
 def show_traceback(error: BaseException | None, debug: bool) -> None:
-    """For those who asked for it."""
+    """Print the traceback if the user asked for it."""
     if debug and error is not None:
         import traceback
 

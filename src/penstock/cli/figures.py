@@ -43,7 +43,7 @@ def duration(value: float) -> str:
 
 
 def tenths(number: float) -> str:
-    """With one digit behind the point, if it is not 0."""
+    """With one digit after the point, if it is not 0."""
     return f"{rounded(number, '0.1'):,}".removesuffix(".0")
 
 

@@ -1,4 +1,4 @@
-"""What ``check`` and ``doctor`` find, one line for each thing they look at."""
+"""What ``check`` and ``doctor`` find, one line for each thing they check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLOURS: Final = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing: whether it is as it should be, and else what to do.
+    """One thing that was checked: whether it is as it should be, and if not, what to do.
 
     A ``warning`` is about something that not every pipeline needs, or that works and should be
     changed.
@@ -31,12 +31,12 @@ class Finding:
 
 
 def has_problem(findings: Iterable[Finding]) -> bool:
-    """Whether something must be mended first."""
+    """Whether something must be fixed first."""
     return any(finding.state == "problem" for finding in findings)
 
 
 def lines(findings: Sequence[Finding]) -> str:
-    """A line for each, its remedy below it."""
+    """A line for each, with its remedy on the next one."""
     widths = [max(len(word) for word in COLOURS), max(len(each.subject) for each in findings)]
     return "\n".join(line(each, *widths) for each in findings)
 

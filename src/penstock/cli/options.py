@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from penstock.cli.failures import BadInput
-from penstock.pipeline import Place, SettingsError
+from penstock.pipeline import RunTarget, SettingsError
 
 __all__ = ["RunOptions", "place_options"]
 
@@ -58,9 +58,9 @@ class RunOptions:
         return replace(self, **{key: value for key, value in given.items() if value is not None})
 
     @property
-    def place(self) -> Place:
+    def target(self) -> RunTarget:
         """Where the pipeline runs."""
-        return Place(
+        return RunTarget(
             checkpoint=self.checkpoint,
             master=self.master,
             remote=self.remote,

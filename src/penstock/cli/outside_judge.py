@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from penstock.cli.subject import load_factory, load_kind, read_claims
-from penstock.tck.jvm.court import judge
+from penstock.tck.jvm.runner import judge
 from penstock.tck.jvm.subject import Subject, opens_the_box, subject_of
 from penstock.tck.report import Report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any, Final, TextIO
 
 from rich.console import Console, Group
@@ -13,17 +14,20 @@ from rich.text import Text
 from penstock.api import UNBOUNDED
 from penstock.cli.failures import in_words
 from penstock.cli.figures import count, duration, rate, seconds, short
-from penstock.observe import EdgeView, View
+from penstock.observe import EdgeStatus, Status
 from penstock.observe.words import in_short
 from penstock.runtime import printable
 
-__all__ = ["Progress"]
+__all__ = [
+    "TerminalProgress",
+    "leftovers",
+]
 
 PLAIN_EVERY: Final = 2.0
 """The seconds between two lines where there is no terminal."""
 
 
-class Progress:
+class TerminalProgress:
     """A table that changes in place on a terminal; elsewhere a line now and then."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -35,24 +39,24 @@ class Progress:
         """A line that stays."""
         self._console.print(printable(text, lines=True), soft_wrap=True)
 
-    def show(self, view: View) -> None:
+    def show(self, status: Status) -> None:
         """The pipeline as it is now."""
         if self._console.is_terminal:
             if self._live is None:
                 self._live = Live(console=self._console, auto_refresh=False)
                 self._live.start()
-            self._live.update(picture(view), refresh=True)
+            self._live.update(picture(status), refresh=True)
         elif time.monotonic() - self._said >= PLAIN_EVERY:
             self._said = time.monotonic()
-            self.say(line(view))
+            self.say(line(status))
 
-    def end(self, view: View) -> None:
-        """The last picture, and the summary."""
+    def end(self, status: Status) -> None:
+        """The final table, and the summary."""
         if self._live is not None:
-            self._live.update(picture(view), refresh=True)
+            self._live.update(picture(status), refresh=True)
             self._live.stop()
             self._live = None
-        self.say(summary(view))
+        self.say(summary(status))
 
     def failed(self, error: Exception, debug: bool) -> None:
         """Why it ended."""
@@ -64,52 +68,52 @@ class Progress:
             self.say(f"failed: {in_words(error)}")
 
 
-def picture(view: View) -> Any:
-    """Stages and edges as a table, with the sentence and the ledger below."""
+def picture(status: Status) -> Any:
+    """Stages and edges as a table, followed by the sentence and the ledger."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("stage", "passed", "per second", "asked for", "in flight", ""):
         table.add_column(column, justify="right" if column not in ("stage", "") else "left")
-    edges = {each.edge.taker: each for each in view.edges}
-    for each in view.stages:
-        stage, edge = each.stage, edges.get(each.stage.name)
-        style = "bold red" if each.slowest and stage.kind != "source" else "bold"
+    edges = {each.taker: each for each in status.edges}
+    for stage in status.stages:
+        edge = edges.get(stage.name)
+        style = "bold red" if stage.slowest and stage.kind != "source" else "bold"
         table.add_row(
             shown(stage.name, style),
             count(stage.passed),
-            rate(each.rate),
+            rate(stage.rate),
             asked(edge),
             "" if edge is None else in_flight(edge),
             shown(stage.trouble or stage.detail, "red" if stage.trouble else "dim"),
         )
     return Group(
-        shown(headline(view), "bold"),
+        shown(headline(status), "bold"),
         table,
-        Text(movement(view)),
-        shown(view.sentence, "italic"),
-        shown(in_short(view.ledger), "dim"),
+        Text(movement(status)),
+        shown(status.sentence, "italic"),
+        shown(in_short(status.ledger), "dim"),
     )
 
 
 def shown(text: str, style: str) -> Text:
-    """Words that may be of others, and command no terminal."""
+    """Text that may come from others, so that it controls no terminal."""
     return Text(printable(text), style=style)
 
 
-def headline(view: View) -> str:
+def headline(status: Status) -> str:
     """The name, the state and the time; how far it has come."""
-    parts = [view.pipeline, view.state.upper(), duration(view.seconds)]
-    if view.batch is not None:
-        parts.append(f"batch {count(view.batch.number)} ({seconds(view.batch.seconds)})")
-    if view.checkpoint:
-        parts.append(f"checkpoint {view.checkpoint}")
-    if view.ledger.restarts:
-        parts.append(f"restarted {count(view.ledger.restarts)}x")
+    parts = [status.pipeline, status.state.upper(), duration(status.seconds)]
+    if status.batch is not None:
+        parts.append(f"batch {count(status.batch.number)} ({seconds(status.batch.seconds)})")
+    if status.checkpoint:
+        parts.append(f"checkpoint {status.checkpoint}")
+    if status.ledger.restarts:
+        parts.append(f"restarted {count(status.ledger.restarts)}x")
     return "   ".join(parts)
 
 
-def movement(view: View) -> str:
+def movement(status: Status) -> str:
     """What the charts show of this moment."""
-    point = view.point
+    point = status.point
     parts = [
         f"in {rate(point.rate_in)}, out {rate(point.rate_out)}",
         f"asked for {short(point.demand)}, in flight {short(point.in_flight)}",
@@ -121,31 +125,59 @@ def movement(view: View) -> str:
     return "   ".join(parts)
 
 
-def asked(edge: EdgeView | None) -> str:
+def asked(edge: EdgeStatus | None) -> str:
     """The demand at an edge."""
     if edge is None:
         return ""
-    if edge.edge.requested >= UNBOUNDED:
+    if edge.requested >= UNBOUNDED:
         return "all"
-    return short(max(edge.edge.requested - edge.edge.delivered, 0))
+    return short(max(edge.requested - edge.delivered, 0))
 
 
-def in_flight(edge: EdgeView) -> str:
+def in_flight(edge: EdgeStatus) -> str:
     """What is on its way, of the most that may be."""
-    held, capacity = short(edge.edge.in_flight), edge.edge.capacity
+    held, capacity = short(edge.in_flight), edge.capacity
     return held if capacity is None else f"{held} of {short(capacity)}"
 
 
-def line(view: View) -> str:
+def line(status: Status) -> str:
     """The same in one line."""
     stages = ", ".join(
-        f"{each.stage.name} {count(each.stage.passed)} ({rate(each.rate)})" for each in view.stages
+        f"{each.name} {count(each.passed)} ({rate(each.rate)})" for each in status.stages
     )
     return "   ".join(
-        [headline(view), movement(view), stages, in_short(view.ledger), view.sentence]
+        [headline(status), movement(status), stages, in_short(status.ledger), status.sentence]
     )
 
 
-def summary(view: View) -> str:
+def summary(status: Status) -> str:
     """What came of it."""
-    return f"{view.pipeline} {view.state} after {view.seconds:.1f} s: {in_short(view.ledger)}"
+    return (
+        f"{status.pipeline} {status.state} after {status.seconds:.1f} s: {in_short(status.ledger)}"
+    )
+
+
+def leftovers(status: Status) -> list[str]:
+    """A line for each journal that holds rows, and for each sink that does not take any."""
+    kinds = {stage.name: stage.kind for stage in status.stages}
+    lines: list[str] = []
+    for edge in status.edges:
+        if kinds.get(edge.giver) == "journal" and edge.in_flight:
+            lines.append(f"{count(edge.in_flight)} rows in the {edge.giver}, {fate(status)}")
+    edges = {edge.taker: edge for edge in status.edges if kinds.get(edge.taker) == "sink"}
+    return lines + [line for edge in edges.values() for line in of_sink(edge)]
+
+
+def fate(status: Status) -> str:
+    """What becomes of the rows in a journal."""
+    if status.checkpoint == "none":
+        return "which are lost, since there is no checkpoint"
+    return "with which the next run goes on"
+
+
+def of_sink(edge: EdgeStatus) -> Iterator[str]:
+    """What the pipeline waits for at a sink, if it waits for the sink."""
+    if edge.in_flight:
+        yield f"the sink {edge.taker} has not finished {count(edge.in_flight)} that it was given"
+    elif edge.requested <= edge.delivered:
+        yield f"the sink {edge.taker} does not ask for more"

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from penstock.rules.lookup import unknown
+from penstock.rules.catalogue import unknown
 
 __all__ = ["load"]
 
@@ -17,8 +17,8 @@ __all__ = ["load"]
 def load(reference: str, wanted: type | None = None) -> Any:
     """The object that ``module:name`` refers to; a ``ValueError`` says what is wrong.
 
-    Modules of the current directory are found as well. Who looks in vain is told the names of what
-    is ``wanted``, or else of all that the module has made.
+    Modules of the current directory are found as well. If there is no such name, the error lists
+    those of what is ``wanted``, or else of all that the module defines.
     """
     module_name, _, path = reference.partition(":")
     if not (module_name and path):
@@ -50,7 +50,7 @@ def _import(name: str) -> ModuleType:
 
 
 def _place(error: BaseException) -> str:
-    """Where a module raised; the message of a syntax error says that by itself."""
+    """Where a module raised; the message of a syntax error already says that."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     is_importing = frame.filename == importlib.__file__ or frame.filename.startswith("<")
     return "" if is_importing else f", at {Path(frame.filename).name}:{frame.lineno}"

@@ -15,10 +15,9 @@ from typing import Any, Final
 import click
 
 from penstock.cli.failures import explained
-from penstock.cli.leftovers import leftovers
 from penstock.cli.loading import load_pipeline, load_settings
 from penstock.cli.options import RunOptions, place_options
-from penstock.cli.progress import Progress
+from penstock.cli.progress import TerminalProgress, leftovers
 from penstock.observe import Observer
 from penstock.pipeline import PipelineRun
 
@@ -26,7 +25,7 @@ __all__ = ["command"]
 
 EXIT_CODES: Final = {"completed": 0, "failed": 1, "stopped": 3}
 INTERRUPTED: Final = 130
-LOOK: Final = 0.1
+POLL: Final = 0.1
 """The seconds within which a signal is heeded."""
 NOT_BEGUN: Final = "stopped before it began"
 DRAINING: Final = "draining: what was taken still comes through; Ctrl-C again stops at once"
@@ -80,8 +79,8 @@ def command(
             options, settings = load_settings(pipeline, config, assignments, RunOptions())
             options = options.with_given(given)
             options.require_complete()
-            run = PipelineRun(pipeline, settings, options.place)
-            run.require_own_place()
+            run = PipelineRun(pipeline, settings, options.target)
+            run.require_own_checkpoint()
             interrupts.only_count()
         except KeyboardInterrupt:
             click.echo(NOT_BEGUN, err=True)
@@ -91,8 +90,8 @@ def command(
 
 def watched(run: PipelineRun, options: RunOptions, debug: bool, interrupts: Interrupts) -> int:
     """Run it with everything around it; the exit code."""
-    observer = Observer(run.name, run.reading)
-    progress = Progress(sys.stderr)
+    observer = Observer(run.name, run.status)
+    progress = TerminalProgress(sys.stderr)
     with ExitStack() as around:
         if options.dashboard:
             around.enter_context(served(observer, options, progress))
@@ -100,24 +99,24 @@ def watched(run: PipelineRun, options: RunOptions, debug: bool, interrupts: Inte
         run.start()
         observer.start()
         draining = Draining(run, progress, options.drain_timeout)
-        while not run.wait(LOOK):
+        while not run.wait(POLL):
             draining.heed(interrupts.count)
         observer.close()
-        progress.end(observer.view)
+        progress.end(observer.status)
     if run.error is not None:
         progress.failed(run.error, debug)
     return INTERRUPTED if draining.stopped else EXIT_CODES[run.state]
 
 
 @contextmanager
-def served(observer: Observer, options: RunOptions, progress: Progress) -> Iterator[None]:
+def served(observer: Observer, options: RunOptions, progress: TerminalProgress) -> Iterator[None]:
     """The live page, for as long as the pipeline runs."""
     from penstock.observe.dashboard import Dashboard
 
     with Dashboard(
         observer,
         port=options.port,
-        # Whoever starts the pipeline again wants its page to go on.
+        # When the pipeline is started again, an open page is to go on.
         token=os.environ.get(TOKEN),
         certificate=options.tls_certificate,
         key=options.tls_key,
@@ -165,7 +164,7 @@ class Interrupts:
 class Draining:
     """The first signal drains, for so many seconds; the second one stops."""
 
-    def __init__(self, run: PipelineRun, progress: Progress, timeout: float) -> None:
+    def __init__(self, run: PipelineRun, progress: TerminalProgress, timeout: float) -> None:
         self._run = run
         self._progress = progress
         self._timeout = timeout
@@ -174,7 +173,7 @@ class Draining:
 
     @property
     def stopped(self) -> bool:
-        """Whether nobody waited for what was taken."""
+        """Whether it was stopped without waiting for what was taken."""
         return self._heeded > 1
 
     def heed(self, signals: int) -> None:
@@ -191,7 +190,7 @@ class Draining:
             self._give_up()
 
     def _give_up(self) -> None:
-        left = leftovers(self._run.reading())
+        left = leftovers(self._run.status())
         self._run.stop()
         self._progress.say(f"not drained within {self._timeout:g} s, and stopped")
         for line in left:

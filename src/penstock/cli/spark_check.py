@@ -1,4 +1,4 @@
-"""What a pipeline needs on its way through Spark: its functions, its checkpoint, its query."""
+"""What a pipeline needs to run on Spark: its functions, its checkpoint, its query."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from penstock.cli.places import try_out
-from penstock.spark.checkpoint import Checkpoint, Extent
+from penstock.spark.checkpoint import Checkpoint, JournalExtent
+from penstock.spark.egress.batch_transport import require_transport
 from penstock.spark.failures import explained
 from penstock.spark.journal import Journal, JournalReader, JournalUnusable
-from penstock.spark.pipeline import Input, Pipeline, require_resumable
-from penstock.spark.returning import require_way_back
-from penstock.spark.session import require_startable, spark_session
-from penstock.spark.shipping import require_sendable
-from penstock.spark.source import FORMAT, JournalSource
-from penstock.spark.state_change import in_words, require_same_state
+from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
+from penstock.spark.session.spark_session import require_startable, spark_session
+from penstock.spark.state.state_change import in_words, require_same_state
+from penstock.spark.workers.journal_source import FORMAT, JournalSource
+from penstock.spark.workers.pickling import require_sendable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,7 +25,7 @@ __all__ = ["SparkCheck"]
 Question = Callable[[], object]
 RESUMES: Final = {
     "from_start": "after a restart its source is read again, up to where it was",
-    "position": "after a restart its source goes on behind the last position",
+    "position": "after a restart its source goes on after the last position",
     "none": "after a restart its source goes on live, with gaps or duplicates",
 }
 PATIENCE: Final = 60
@@ -33,9 +33,9 @@ PATIENCE: Final = 60
 
 
 class SparkCheck:
-    """Looks at a way through Spark."""
+    """Checks a plan for Spark."""
 
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: SparkPlan) -> None:
         self._pipeline = pipeline
 
     @property
@@ -91,7 +91,7 @@ class SparkCheck:
             with tempfile.TemporaryDirectory(prefix="penstock-check-") as folder:
                 if self._pipeline.settings.remote is None:
                     return self._run_empty(session, folder)
-                way_back = require_way_back(session)
+                way_back = require_transport(session)
                 frame = self._pipeline.transform(self._streams_elsewhere(session))
                 return f"{self._accepted(frame)}; {way_back}"
         except (Py4JError, PySparkException) as error:
@@ -143,14 +143,14 @@ class SparkCheck:
         return streams
 
 
-def goes_on(each: Input) -> str:
-    """How an input goes on after a restart, and what nobody knows of that before it runs."""
-    resumption = each.resuming.resumption
+def goes_on(each: SparkInput) -> str:
+    """How an input goes on after a restart, and what is not known of that before it runs."""
+    resumption = each.resume_mode.resumption
     unseen = () if resumption is None else resumption.unseen
     return "; ".join((RESUMES[each.replay], *unseen))
 
 
-def empty_journals(inputs: Sequence[Input], folder: str) -> Iterator[str]:
+def empty_journals(inputs: Sequence[SparkInput], folder: str) -> Iterator[str]:
     """The places of journals without rows, one for each input."""
     for number, each in enumerate(inputs):
         place = f"{folder}/journal-{number}"
@@ -166,7 +166,7 @@ def comes_out(frame: DataFrame) -> str:
     return f"Spark accepts it, and makes {columns}"
 
 
-class Rows(NamedTuple):
+class JournalRowCount(NamedTuple):
     """The rows of a journal at one moment."""
 
     start: int
@@ -174,13 +174,13 @@ class Rows(NamedTuple):
     identity: str
 
 
-def rows_of(place: str) -> Extent:
+def rows_of(place: str) -> JournalExtent:
     """What a journal holds, read without opening it for a writer."""
     reader = JournalReader(place)
     try:
         bounds = reader.bounds()
     except JournalUnusable as unusable:
         if isinstance(unusable.__cause__, FileNotFoundError):
-            return Rows(0, 0, "")  # a run has ended before it was made
+            return JournalRowCount(0, 0, "")  # a run has ended before it was made
         raise
-    return Rows(bounds.start, bounds.end, reader.identity)
+    return JournalRowCount(bounds.start, bounds.end, reader.identity)

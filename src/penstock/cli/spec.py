@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from penstock.rules import CHAPTERS, GLOSSARY, RULES, Rule, Stage, Term, rule, term
+from penstock.rules import CHAPTERS, GLOSSARY, RULES, DocumentStage, Rule, Term, rule, term
 
 __all__ = ["command"]
 
@@ -73,7 +73,7 @@ def _find_terms(names: Sequence[str]) -> Sequence[Term]:
 
 
 def _as_json(entries: Iterable[Rule | Term]) -> str:
-    def title(stage: Stage) -> str:
+    def title(stage: DocumentStage) -> str:
         return stage.title
 
     return json.dumps([asdict(entry) for entry in entries], indent=2, default=title)
@@ -152,7 +152,7 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], indent: str = "") -> str:
-    """The cells side by side; the last one wraps into lines below its own beginning."""
+    """The cells side by side; the lines of the last one are indented to where it begins."""
     *left, last = cells
     padded = (cell.ljust(width) + _GAP for cell, width in zip(left, widths, strict=False))
     return _paragraph(last, indent + "".join(padded))
@@ -171,7 +171,7 @@ def _paragraph(text: str, lead: str = "") -> str:
 
 def _page_width() -> int:
     if not sys.stdout.isatty():
-        # A pipe has no width of its own, and COLUMNS describes somebody else's terminal.
+        # A pipe has no width, and COLUMNS describes another terminal.
         return _PIPED_WIDTH
     return min(shutil.get_terminal_size().columns, _WIDEST)
 

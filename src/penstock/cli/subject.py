@@ -8,8 +8,8 @@ from dataclasses import fields
 from typing import Any, Final, get_args, get_type_hints
 
 from penstock.cli.reference import load
-from penstock.demand.timeline import shorten
-from penstock.rules.lookup import unknown
+from penstock.core.timeline import shorten
+from penstock.rules.catalogue import unknown
 from penstock.tck.disposable import DisposableThread
 from penstock.tck.kinds import KINDS, Kind
 
@@ -102,7 +102,7 @@ def _takes_an_argument(factory: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(factory).parameters.values()
     except ValueError:
-        return True  # written in C, and says nothing
+        return True  # written in C, without a signature
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return any(each.kind in positional and each.default is each.empty for each in parameters)
 

@@ -22,7 +22,7 @@ from penstock.cli.subject import load_factory, load_kind, read_claims
 from penstock.tck.explorer.schedules import Schedule
 from penstock.tck.junit import to_junit
 from penstock.tck.kinds import KINDS
-from penstock.tck.report import Report, Status
+from penstock.tck.report import Report, RuleStatus
 from penstock.tck.terminal import render
 
 __all__ = ["command"]
@@ -32,11 +32,11 @@ _WIDEST: Final = 120
 _FAREWELL: Final = 2.0
 """Seconds that threads of the subject get to end when all is said."""
 
-_COLOURS: Final[Mapping[Status, Mapping[str, Any]]] = {
-    Status.VERIFIED: {"fg": "green"},
-    Status.FAILED: {"fg": "red", "bold": True},
-    Status.UNDECIDED: {"fg": "yellow"},
-    Status.NOT_CLAIMED: {"dim": True},
+_COLOURS: Final[Mapping[RuleStatus, Mapping[str, Any]]] = {
+    RuleStatus.VERIFIED: {"fg": "green"},
+    RuleStatus.FAILED: {"fg": "red", "bold": True},
+    RuleStatus.UNDECIDED: {"fg": "yellow"},
+    RuleStatus.NOT_CLAIMED: {"dim": True},
 }
 
 
@@ -152,7 +152,7 @@ def _prepare_outside(
     checks: tuple[str, ...],
     schedule: str | None,
 ) -> Callable[[], Report]:
-    """The subject itself is looked at where the official kit runs."""
+    """The subject itself is loaded where the official kit runs."""
     if schedule is not None:
         raise ValueError("--schedule replays what the own kit has seen; leave out --jvm")
     if sys.stderr.isatty():
@@ -204,7 +204,7 @@ def _publish(report: Report, as_json: bool, junit_xml: Path | None, trail: bool)
         click.echo(render(report, width=_page_width(), paint=_paint, trail=trail))
 
 
-def _paint(status: Status, text: str) -> str:
+def _paint(status: RuleStatus, text: str) -> str:
     return click.style(text, **_COLOURS[status])
 
 
@@ -215,7 +215,7 @@ def _page_width() -> int:
 
 
 def _do_not_wait_for(threads: set[threading.Thread], code: int) -> None:
-    """End the process soon, even if a subject has left threads behind that never end."""
+    """End the process soon, even if a subject has left threads that never end."""
 
     def leave() -> None:
         time.sleep(_FAREWELL)
@@ -228,5 +228,5 @@ def _do_not_wait_for(threads: set[threading.Thread], code: int) -> None:
 
 
 def _is_waited_for(thread: threading.Thread) -> bool:
-    """Whether Python does not end before that thread; of a pool it waits for every worker."""
+    """Whether Python waits for that thread at exit; of a pool, it waits for every worker."""
     return not thread.daemon or thread in _threads_queues

@@ -1,17 +1,15 @@
 """Delivery to the last row: what a sink promises, and by what it tells the batches that it has.
 
-``contract.py``       ``BatchSink``: a sink that is given whole batches, and its level of delivery;
-                      ``DataFrameSink``: one that Spark serves
-``levels.py``         ``level_of``: the level of any sink
-``epoch.py``          ``Epoch``: the life of a checkpoint, against which a sink compares what it has
-``progress.py``       ``BatchProgress``: which batches a sink has
-``transactional.py``  ``TransactionalSink``: rows and mark in one transaction
+``contract.py``       what a sink promises of the rows that it is given, and how it is told where a
+                      batch ends
+``epoch.py``          the life of a checkpoint, so that a sink can tell a batch that it has from
+                      another of its number
+``transactional.py``  the base of sinks that store rows and the number of their batch in one
+                      transaction
 """
 
-from penstock.delivery.contract import BatchSink, DataFrameSink, Level
-from penstock.delivery.epoch import DeliveryRefused, Epoch, RunStart
-from penstock.delivery.levels import level_of
-from penstock.delivery.progress import BatchProgress
+from penstock.delivery.contract import BatchSink, DataFrameSink, Level, level_of
+from penstock.delivery.epoch import BatchProgress, DeliveryRefused, Epoch, RunStart
 from penstock.delivery.transactional import TransactionalSink
 
 __all__ = [

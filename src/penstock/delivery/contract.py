@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
+from penstock.core import AsyncSubscriber, SyncSubscriber
 from penstock.delivery.epoch import Epoch
 
-__all__ = ["BatchSink", "DataFrameSink", "Level"]
+__all__ = [
+    "BatchSink",
+    "DataFrameSink",
+    "Level",
+    "SinkExited",
+    "as_error",
+    "level_of",
+]
 
 Level: TypeAlias = Literal["exactly once", "at least once", "at most once"]
 """How often a sink has each row after kills and restarts of the same checkpoint.
@@ -84,3 +93,39 @@ class DataFrameSink(ABC):
     @abstractmethod
     def take(self, dataframe: Any, batch_id: int) -> None:
         """Store the rows of a batch; when this returns, they are stored."""
+
+
+class SinkExited(Exception):
+    """A sink has raised something that is no ``Exception``, such as ``SystemExit``: the cause."""
+
+
+def as_error(raised: BaseException) -> Exception:
+    """The error that ends the pipeline; a Ctrl-C in the main thread is raised again instead."""
+    if isinstance(raised, Exception):
+        return raised
+    in_main = threading.current_thread() is threading.main_thread()
+    if isinstance(raised, KeyboardInterrupt) and in_main:
+        raise raised
+    error = SinkExited(f"it raised {raised!r}")
+    error.__cause__ = raised
+    return error
+
+
+def level_of(made: Any) -> Level | None:
+    """How often a sink has each row after a kill and a restart; ``None`` if that is not known.
+
+    A sink that declares its ``level`` has that, with a checkpoint. Any other function has finished
+    an element when it returns, and so has a ``SyncSubscriber``; an ``AsyncSubscriber`` is waited
+    for: they get each row at least once. It is not known when other subscribers have finished, so a
+    batch may be committed while they still hold some of its rows.
+
+    >>> level_of(print)
+    'at least once'
+    """
+    declared = getattr(made, "level", None)
+    for level in get_args(Level):
+        if declared == level:
+            known: Level = level
+            return known
+    is_awaited = callable(made) or isinstance(made, SyncSubscriber | AsyncSubscriber)
+    return "at least once" if is_awaited else None

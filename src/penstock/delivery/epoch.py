@@ -13,7 +13,12 @@ import secrets
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-__all__ = ["DeliveryRefused", "Epoch", "RunStart"]
+__all__ = [
+    "BatchProgress",
+    "DeliveryRefused",
+    "Epoch",
+    "RunStart",
+]
 
 MOST_STARTS: Final = 1000
 NOTHING_PLANNED: Final = -1
@@ -62,9 +67,9 @@ class Epoch:
         return json.dumps({"run": self.starts[-1].run, "batch": batch})
 
     def has(self, mark: str | None, batch: int, sink: str) -> bool:
-        """Whether a sink whose last mark that is has ``batch`` already.
+        """Whether a sink whose last mark is ``mark`` has ``batch`` already.
 
-        ``sink`` names it, for the sentence of ``DeliveryRefused``.
+        ``sink`` names it in the message of ``DeliveryRefused``.
         """
         last = self.last_batch(mark, sink)
         if batch < last:
@@ -102,3 +107,37 @@ def read_mark(mark: str, sink: str) -> tuple[str, int]:
         return str(found["run"]), int(found["batch"])
     except (ValueError, TypeError, KeyError):
         raise DeliveryRefused(f"{sink} holds a mark that is damaged: {mark[:80]!r}") from None
+
+
+class BatchProgress:
+    """What a sink needs to know between ``open`` and ``close``.
+
+    ``epoch``     that of the checkpoint, if there is one
+    ``in_batch``  whether it is told of batches at all
+    """
+
+    def __init__(self, sink: str, epoch: Epoch | None = None, mark: str | None = None) -> None:
+        """``mark`` is the last one of the sink, whose name is for ``DeliveryRefused``."""
+        self._sink = sink
+        self._mark = mark
+        self._last = NOTHING_PLANNED
+        self.epoch = epoch
+        self.in_batch = False
+        if epoch is not None:
+            epoch.last_batch(mark, sink)  # refuses one of another checkpoint
+
+    def begin(self, batch: int) -> bool:
+        """Whether the rows of the batch are wanted."""
+        self.in_batch = True
+        if self.epoch is None:
+            return batch > self._last
+        return not self.epoch.has(self._mark, batch, self._sink)
+
+    def mark(self, batch: int) -> str | None:
+        """What to store with the rows of the batch, if there is a checkpoint."""
+        return None if self.epoch is None else self.epoch.mark(batch)
+
+    def committed(self, batch: int) -> None:
+        """The sink has the batch."""
+        self._last = batch
+        self._mark = self.mark(batch)

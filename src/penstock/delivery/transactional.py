@@ -8,8 +8,7 @@ from time import monotonic
 from typing import Any, Final
 
 from penstock.delivery.contract import Level
-from penstock.delivery.epoch import DeliveryRefused, Epoch
-from penstock.delivery.progress import BatchProgress
+from penstock.delivery.epoch import BatchProgress, DeliveryRefused, Epoch
 
 __all__ = ["TransactionalSink"]
 
@@ -19,14 +18,15 @@ COMMIT_SECONDS: Final = 1.0
 
 
 class TransactionalSink(ABC):
-    """Exactly once, for whatever has transactions; the hooks below say how it does that.
+    """Exactly once, for any store with transactions, which subclasses reach through the hooks.
 
     Rows go into the open transaction in chunks of ``chunk_rows``, so a batch of any size takes
     little memory. ``commit`` adds the mark of the batch and commits. Another sink that has stored
     a mark meanwhile is noticed at the first row of a batch.
 
     Without batches, rows are gathered, and committed by ``commit_rows``, with the first row that
-    comes a second or more after the last commit, and by ``close``.
+    comes a second or more after the last commit, and by ``close``. The hooks are called on the
+    thread that calls the sink, one at a time.
     """
 
     level: Level = "exactly once"
@@ -39,7 +39,7 @@ class TransactionalSink(ABC):
         commit_rows: int = COMMIT_ROWS,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """``name`` is how sentences to the user call it."""
+        """``name`` is what messages to the user call it."""
         self.name = name
         self._chunk_rows = chunk_rows
         self._commit_rows = commit_rows
@@ -52,15 +52,15 @@ class TransactionalSink(ABC):
         self._stored: str | None = None
         self._progress = BatchProgress(name)
 
-    # The hooks. One thread at a time calls them, not always the same one.
+    # The hooks, which subclasses implement. One thread at a time calls them, not always the same.
 
     @abstractmethod
     def connect(self) -> None:
-        """Reach what is written to, and refuse what is not as it should be."""
+        """Connect to the store, and refuse one that is not as it should be."""
 
     @abstractmethod
     def disconnect(self) -> None:
-        """Let go of it; after ``connect`` has failed, too."""
+        """Close the connection, even if ``connect`` has failed."""
 
     @abstractmethod
     def start_transaction(self) -> None:
@@ -105,7 +105,7 @@ class TransactionalSink(ABC):
         self._is_open = True
 
     def begin(self, batch: int) -> bool:
-        """Give up what came of the batch before."""
+        """Discard what was received of the batch earlier."""
         self._give_up()
         return self._progress.begin(batch)
 

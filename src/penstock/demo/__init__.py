@@ -1,9 +1,11 @@
 """The blizzard of February 2013, replayed: real departures and weather through Spark, live.
 
-``week.py``      the data, and what is known of it
-``airport.py``   gives them away by websocket, at many times their pace; a program of its own
-``in_step.py``   keeps departures and weather together on their way through the days
-``blizzard.py``  the pipeline: joins both, and counts delays and cancellations per airport and hour
-``board.py``     its sink, which remembers what it has
-``story.py``     starts them, kills the pipeline if told to, and checks the totals
+``story.py``     the demo from its first line to its last: starts everything, and checks the totals
+``blizzard.py``  the pipeline of the demo: delays and cancellations per airport and hour, with the
+                 weather
+``airport.py``   the outside world of the demo: departures and weather by websocket, at many times
+                 their pace
+``week.py``      the data of the demo, and what is known of it
+``in_step.py``   streams of one world, none of which runs ahead of the others
+``board.py``     the departure board: a sink that keeps one row for each airport and hour
 """

@@ -1,7 +1,7 @@
 """The outside world of the demo: departures and weather by websocket, at many times their pace.
 
 ``python -m penstock.demo.airport --speed 7200`` prints its address and serves until it is ended.
-Whoever was away names the last number that came, and gets what stands behind it. Both tables go
+A client that comes back names the last number that it got, and gets what follows. Both tables go
 through the days together, and a line on standard input closes the airport: then both complete.
 """
 
@@ -15,11 +15,11 @@ from itertools import islice
 from typing import Any, Final
 
 from penstock.connectors import replay, serve_websocket
-from penstock.connectors.requests import Request
+from penstock.connectors.shared.admission import Request
 from penstock.demo import week
 from penstock.demo.in_step import InStep
 from penstock.flow import Flow
-from penstock.pipeline.stopping import Stopping
+from penstock.pipeline.assembly import StopSignal
 
 __all__ = ["Airport", "main"]
 
@@ -32,15 +32,15 @@ LEAD: Final = timedelta(hours=1)
 
 
 class Airport:
-    """What it gives to those who connect."""
+    """What it gives to clients that connect."""
 
     def __init__(self, speed: float) -> None:
         self._speed = speed
         self._in_step = InStep(TABLES, LEAD)
-        self._closing = Stopping()
+        self._closing = StopSignal()
 
     def flow_for(self, request: Request) -> Flow[Any]:
-        """What a connection gets: the rows of its table behind the one that it names."""
+        """What a connection gets: the rows of its table after the one that it names."""
         name = request.path
         if name not in TABLES:
             raise ValueError(f"there is no {name}, only {' and '.join(TABLES)}")
@@ -50,7 +50,7 @@ class Airport:
         return replay(flow, self._speed, time_of).take_until(self._closing.flow)
 
     def close(self) -> None:
-        """There is no more, for anybody."""
+        """Complete the streams of all clients."""
         self._closing.now()
 
 
@@ -60,7 +60,7 @@ def time_of(row: dict[str, Any]) -> datetime:
 
 
 def main() -> None:
-    """Serve until standard input ends, which it does when whoever started this is gone."""
+    """Serve until standard input ends, as it does when the process that started this is gone."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--speed", type=float, default=7200.0)
     parser.add_argument("--port", type=int, default=0)

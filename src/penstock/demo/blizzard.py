@@ -44,7 +44,7 @@ class Settings:
 
 
 def number(element: Any) -> int:
-    """The position of an element: the airport goes on behind it."""
+    """The position of an element: the airport goes on after it."""
     position: int = element["number"]
     return position
 
@@ -81,7 +81,7 @@ def delays(departures: Flow[Any], weather: Flow[Any], settings: Settings) -> Spa
 
 
 def with_watermark(frame: DataFrame) -> DataFrame:
-    """Two hours behind the latest, an hour is told complete."""
+    """An hour counts as complete once rows two hours later have come."""
     return frame.drop("number").withWatermark("hour", "2 hours")
 
 
@@ -103,7 +103,7 @@ def board(settings: Settings) -> Board:
 
 
 def phone(settings: Settings) -> Callable[[Any], None]:
-    """Somebody who reads the rows one by one."""
+    """A phone whose owner reads the rows one by one."""
 
     def read(row: Any) -> None:
         time.sleep(1 / settings.phone_rate)
@@ -114,7 +114,7 @@ def phone(settings: Settings) -> Callable[[Any], None]:
 pipeline = Pipeline(
     "blizzard",
     sources={"departures": departures, "weather": weather},
-    through=delays,
+    transform=delays,
     sinks={"board": board, "phone": phone},
     settings=Settings,
 )

@@ -18,7 +18,7 @@ ENDED: Final = datetime.max.replace(tzinfo=UTC)
 class InStep:
     """Streams that go through their time together, each at most ``lead`` ahead of the others.
 
-    So they also end together, whoever of their readers is slow, and whenever one comes back. None
+    So they also end together, whichever reader is slow, and whenever one comes back. None
     begins before all have a reader; one whose reader is gone keeps its place, and the others wait;
     one that has ended holds nobody back.
 

@@ -21,13 +21,13 @@ from urllib.request import Request, urlopen
 
 from penstock.demo.board import hours_on, rows_on, totals_on
 from penstock.demo.week import DAYS, Totals, known_hours, known_totals
-from penstock.pipeline.books import Books
+from penstock.pipeline.history import RunHistory
 from penstock.spark.checkpoint import Checkpoint
 
-__all__ = ["Options", "tell"]
+__all__ = ["DemoOptions", "tell"]
 
 PIPELINE: Final = "penstock.demo.blizzard:pipeline"
-LOOK: Final = 0.2
+POLL: Final = 0.2
 PORTS: Final = range(20_000, 30_000)
 SMALL_SPARK: Final = {
     # It takes a gigabyte if it may; this much is plenty here.
@@ -55,7 +55,7 @@ KILLED: Final = """
 
 
 @dataclass(frozen=True)
-class Options:
+class DemoOptions:
     """What can be chosen.
 
     ``crash``        kill the pipeline with ``kill -9`` in the middle, and start it again
@@ -72,24 +72,24 @@ class Options:
     crash_after: int = 120
 
 
-def tell(options: Options) -> int:
+def tell(options: DemoOptions) -> int:
     """Run the demo; 0 if the totals are right."""
     began = monotonic()
     print(opening(options), flush=True)
     with ExitStack() as around:
         folder = Path(around.enter_context(tempfile.TemporaryDirectory(prefix="penstock-demo-")))
-        airport = around.enter_context(Airport(options.speed))
+        airport = around.enter_context(AirportProcess(options.speed))
         show = Show(options, folder, airport)
         code = show.run()
         if code:
             return code
         found, known = totals_on(show.board), known_totals()
-        books = Books.opened(Checkpoint(show.checkpoint)) or Books()
-    print(answer(found, known, books, monotonic() - began), flush=True)
+        history = RunHistory.opened(Checkpoint(show.checkpoint)) or RunHistory()
+    print(answer(found, known, history, monotonic() - began), flush=True)
     return 0 if found == known else 1
 
 
-def opening(options: Options) -> str:
+def opening(options: DemoOptions) -> str:
     """What will be seen."""
     words = OPENING.format(speed=options.speed)
     if options.slow:
@@ -100,11 +100,11 @@ def opening(options: Options) -> str:
 
 
 STOP: Final = (signal.SIGINT, signal.SIGTERM)
-"""The pipeline does not get them by itself, in a session of its own."""
+"""The pipeline does not get these signals from the terminal: it has its own session."""
 
 
-class Airport:
-    """The outside world, in a process of its own."""
+class AirportProcess:
+    """The outside world, in a separate process."""
 
     def __init__(self, speed: float) -> None:
         self._process = subprocess.Popen(
@@ -122,7 +122,7 @@ class Airport:
         assert self._process.stdin is not None
         print("close", file=self._process.stdin, flush=True)
 
-    def __enter__(self) -> Airport:
+    def __enter__(self) -> AirportProcess:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -131,9 +131,9 @@ class Airport:
 
 
 class Show:
-    """The pipeline in a process of its own, so that it can be killed."""
+    """The pipeline in a separate process, so that it can be killed."""
 
-    def __init__(self, options: Options, folder: Path, airport: Airport) -> None:
+    def __init__(self, options: DemoOptions, folder: Path, airport: AirportProcess) -> None:
         self.board = folder / "board.sqlite"
         self.checkpoint = folder / "checkpoint"
         self._options = options
@@ -199,7 +199,7 @@ class Show:
         assert self._process is not None
         while not condition():
             try:
-                self._process.wait(LOOK)
+                self._process.wait(POLL)
                 return False
             except subprocess.TimeoutExpired:
                 pass
@@ -230,7 +230,8 @@ def is_open(port: int) -> bool:
 def free_port() -> int:
     """A port that nobody uses, so that the page has the same address after a restart.
 
-    None of those that the system gives to whoever connects: it would give this one away meanwhile.
+    None of those that the system assigns to outgoing connections: it might assign this one
+    meanwhile.
     """
     for port in sample(PORTS, len(PORTS)):
         with socket.socket() as probe, suppress(OSError):
@@ -239,7 +240,7 @@ def free_port() -> int:
     raise OSError(f"no port from {PORTS.start} to {PORTS.stop - 1} is free; give one by --port")
 
 
-def answer(found: Totals, known: Totals, books: Books, seconds: float) -> str:
+def answer(found: Totals, known: Totals, history: RunHistory, seconds: float) -> str:
     """The totals in words."""
     lines = [f"\n{'':<14}{'scheduled':>10}{'cancelled':>11}"]
     for day in DAYS:
@@ -248,8 +249,8 @@ def answer(found: Totals, known: Totals, books: Books, seconds: float) -> str:
     lines.append(
         f"{'the week':<14}{sum(found.departures.values()):>10,}{sum(found.cancelled.values()):>11,}"
     )
-    if books.restarts:
-        lines.append(f"killed and restarted; {books.replayed:,} rows were done once more")
+    if history.restarts:
+        lines.append(f"killed and restarted; {history.replayed:,} rows were done once more")
     right = "a plain count of the same rows gives the same" if found == known else f"WRONG: {known}"
     lines.append(f"{right}; {seconds:.0f} s")
     return "\n".join(lines)

@@ -30,7 +30,7 @@ class Totals(NamedTuple):
 
 
 def departures() -> Iterator[dict[str, Any]]:
-    """What was to depart, in the sequence of the schedule."""
+    """What was to depart, in the order of the schedule."""
     for row in table("departures.csv.gz"):
         delay = row["delay"]
         yield {**row, "number": int(row["number"]), "delay": float(delay) if delay else None}

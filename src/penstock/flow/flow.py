@@ -1,26 +1,26 @@
-"""``Flow``, the fluent publisher. Its methods stand in ``surface/``, one file for each group."""
+"""``Flow``, the fluent publisher: its methods stand in ``methods/``, one module for each family."""
 
 from __future__ import annotations
 
 from typing import TypeVar
 
-from penstock.flow.fluent import Fluent
-from penstock.flow.surface.asynchronous import Asynchronous
-from penstock.flow.surface.boundary import Boundary
-from penstock.flow.surface.combine import Combine
-from penstock.flow.surface.errors import Errors
-from penstock.flow.surface.flatten import Flatten
-from penstock.flow.surface.groups import Groups
-from penstock.flow.surface.multicast import Multicast
-from penstock.flow.surface.peek import Peek
-from penstock.flow.surface.pressure import Pressure
-from penstock.flow.surface.running import Running
-from penstock.flow.surface.select import Select
-from penstock.flow.surface.sources import Sources
-from penstock.flow.surface.spark import OnSpark
-from penstock.flow.surface.terminals import Terminals
-from penstock.flow.surface.time import Time
-from penstock.flow.surface.transform import Transform
+from penstock.flow.base_flow import BaseFlow
+from penstock.flow.methods.asynchronous import Asynchronous
+from penstock.flow.methods.backpressure import Backpressure
+from penstock.flow.methods.batching import Batching
+from penstock.flow.methods.combining import Combining
+from penstock.flow.methods.creating import Creating
+from penstock.flow.methods.error_handling import ErrorHandling
+from penstock.flow.methods.filtering import Filtering
+from penstock.flow.methods.flattening import Flattening
+from penstock.flow.methods.inspecting import Inspecting
+from penstock.flow.methods.multicasting import Multicasting
+from penstock.flow.methods.reducing import Reducing
+from penstock.flow.methods.running import Running
+from penstock.flow.methods.spark import OnSpark
+from penstock.flow.methods.threads import Threads
+from penstock.flow.methods.timing import Timing
+from penstock.flow.methods.transforming import Transforming
 
 __all__ = ["Flow"]
 
@@ -28,21 +28,21 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Flow(
-    Sources,
-    Transform[T_co],
-    Select[T_co],
-    Flatten[T_co],
-    Combine[T_co],
-    Groups[T_co],
-    Errors[T_co],
-    Pressure[T_co],
-    Time[T_co],
-    Boundary[T_co],
+    Creating,
+    Transforming[T_co],
+    Filtering[T_co],
+    Flattening[T_co],
+    Combining[T_co],
+    Batching[T_co],
+    ErrorHandling[T_co],
+    Backpressure[T_co],
+    Timing[T_co],
+    Threads[T_co],
     OnSpark[T_co],
     Asynchronous[T_co],
-    Multicast[T_co],
-    Peek[T_co],
-    Terminals[T_co],
+    Multicasting[T_co],
+    Inspecting[T_co],
+    Reducing[T_co],
     Running[T_co],
 ):
     """A typed, cold publisher with operators.
@@ -55,4 +55,4 @@ class Flow(
     __slots__ = ()
 
 
-Fluent.flow = Flow
+BaseFlow.flow = Flow

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Generic, TypeVar
 
+from penstock.flow.engine.stage import Origin
 from penstock.flow.flow import Flow
-from penstock.flow.stage import Origin
 
 __all__ = ["GroupedFlow"]
 

@@ -1,4 +1,4 @@
-"""When and how often a flow that failed is run anew."""
+"""When and how often a flow that failed is run again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
 
-from penstock.demand import shorten
-from penstock.flow.arguments import (
+from penstock.core import shorten
+from penstock.flow.checks import (
     ErrorKinds,
     require_callable,
     require_error_kinds,
@@ -24,13 +24,13 @@ __all__ = ["Retry"]
 class Retry:
     """A policy for ``retry``.
 
-    ``times``      how often to run anew; ``None`` for no limit
+    ``times``      how often to run again; ``None`` for no limit
     ``backoff``    seconds to wait before the first new run; 0 for no waiting
     ``factor``     how many times longer each further wait is
     ``longest``    seconds that no wait exceeds
     ``jitter``     the share of a wait by which it is made longer or shorter, at random
-    ``only``       the kind of error, or kinds, after which to run anew
-    ``predicate``  asked about each such error; whether to run anew
+    ``only``       the kind of error, or kinds, after which to run again
+    ``predicate``  asked about each such error; whether to run again
 
     >>> list(Retry(times=4, backoff=1, longest=5, jitter=0).delays())
     [1.0, 2.0, 4.0, 5.0]
@@ -62,7 +62,7 @@ class Retry:
         return self.backoff != 0
 
     def covers(self, error: Exception) -> bool:
-        """Whether ``error`` is one to run anew after."""
+        """Whether ``error`` is one to run again after."""
         if not isinstance(error, self.only):
             return False
         return self.predicate is None or bool(self.predicate(error))
@@ -92,7 +92,7 @@ def require_within(name: str, value: object, least: float, most: float) -> None:
 
 
 def require_retry(policy: object) -> Retry:
-    """``policy``, or one that runs anew that often, without waiting."""
+    """``policy``, or one that runs again that often, without waiting."""
     if isinstance(policy, Retry):
         return policy
     if not isinstance(policy, int) or isinstance(policy, bool):

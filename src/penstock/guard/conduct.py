@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from penstock.api import Subscription
-from penstock.demand import illegal_request
+from penstock.core import illegal_request
 from penstock.guard import faults
 from penstock.guard.faults import Fault
 from penstock.guard.reports import PartyReports, StreamReports
@@ -103,7 +103,8 @@ class Conduct:
 class WatchedSubscription:
     """What a guarded subscriber holds instead of its subscription.
 
-    Calls are passed on, questionable ones as well, but none after the end of the stream.
+    Calls are passed on, questionable ones as well, but none after the end of the stream. They go
+    upstream on the thread on which the subscriber makes them.
     """
 
     def __init__(

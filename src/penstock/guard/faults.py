@@ -1,12 +1,12 @@
-"""Each fault in words: what the party did, which rule it breaks, how to mend it."""
+"""Each fault in words: what the party did, which rule it breaks, how to fix it."""
 
 from __future__ import annotations
 
 import traceback
 from typing import Final, NamedTuple
 
-from penstock.demand import without_own_frames
-from penstock.demand.timeline import shorten
+from penstock.core import without_own_frames
+from penstock.core.timeline import shorten
 
 __all__ = ["Fault"]
 
@@ -58,11 +58,11 @@ def nested(signal: str, running: str) -> Fault:
 
 
 def after_end(signal: str, ended_by: str) -> Fault:
-    """A signal behind a terminal one."""
+    """A signal after a terminal one."""
     return Fault(
         "1.7",
         f"called {signal} after {ended_by}",
-        "mark the stream as over before the terminal signal goes out, and look before each signal",
+        "mark the stream as over before its terminal signal, and check the mark before each signal",
     )
 
 
@@ -249,7 +249,7 @@ def illegal_request(n: object) -> Fault:
     return Fault(
         "3.9",
         f"called request({shorten(n)})",
-        "request an int of at least 1; look at where the number was calculated",
+        "request an int of at least 1; check where the number was calculated",
     )
 
 

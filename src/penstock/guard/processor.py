@@ -19,8 +19,8 @@ R = TypeVar("R")
 class GuardedProcessor(GuardedSubscriber[T], GuardedPublisher[R]):
     """Takes the place of a processor that may break the rules; made by ``guard``.
 
-    Both sides are guarded (rule 4.1). A processor that raises in a signal is cancelled above, and
-    its subscribers get the violation by ``on_error``.
+    Both sides are guarded (rule 4.1). A processor that raises in a signal is cancelled upstream,
+    and its subscribers get the violation by ``on_error``.
     """
 
     def __init__(

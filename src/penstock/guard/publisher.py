@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from penstock.api import Publisher, Subscriber
-from penstock.demand import require_subscriber
+from penstock.core import require_subscriber
 from penstock.guard import faults
 from penstock.guard.guarded import Guarded
 from penstock.guard.reports import PartyReports, StreamReports
@@ -23,6 +23,7 @@ class GuardedPublisher(Guarded, Generic[T]):
 
     Whatever the publisher does, each subscriber sees a conformant stream. One that breaks a rule
     towards its subscriber is cancelled, and the subscriber gets the violation by ``on_error``.
+    Signals stay on the thread on which the publisher makes them.
     """
 
     def __init__(

@@ -1,19 +1,44 @@
-"""Violations on their way to whoever wants to know, each kind once per stream."""
+"""Violations on their way to the one who wants to know, each kind once per stream."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from penstock.demand.timeline import Timeline
+from penstock.core.timeline import Timeline
 from penstock.guard.faults import Fault
-from penstock.guard.violation import ExplainedViolation
-from penstock.rules import RuleViolation
+from penstock.rules import RuleViolation, cite
 from penstock.runtime import NewLock, report_undelivered
 
-__all__ = ["OnViolation", "PartyReports", "StreamReports"]
+__all__ = [
+    "ExplainedViolation",
+    "OnViolation",
+    "PartyReports",
+    "StreamReports",
+]
+
+
+class ExplainedViolation(RuleViolation):
+    """What a party did, the rule that it broke, how to fix it, and the signals that led to it."""
+
+    remedy: str
+
+    def __init__(
+        self, number: str, detail: str, timeline: Iterable[str] = (), remedy: str = ""
+    ) -> None:
+        super().__init__(number, detail, timeline)
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        lines = [cite(self.rule.number, self.detail)]
+        if self.remedy:
+            lines.append(f"to fix it: {self.remedy}")
+        if self.timeline:
+            lines += ("the signals up to here:", *(f"  {line}" for line in self.timeline))
+        return "\n  ".join(lines)
+
 
 OnViolation: TypeAlias = Callable[[RuleViolation], object]
 """Called with each violation, on the thread where it was seen. What it returns is ignored."""
@@ -52,7 +77,10 @@ class PartyReports:
             self._counts[rule] += 1
 
     def announce(self, violation: RuleViolation) -> None:
-        """Keep the violation and tell whoever wants to know. Never raises an ``Exception``."""
+        """Keep the violation, and pass it to ``on_violation`` or the hook, on the calling thread.
+
+        Never raises an ``Exception``.
+        """
         with self._lock:
             self._violations.append(violation)
         if self._on_violation is None:

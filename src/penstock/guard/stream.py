@@ -7,10 +7,10 @@ from copy import copy
 from typing import Generic, TypeVar
 
 from penstock.api import Publisher, Subscriber, Subscription
-from penstock.demand import Rejection
+from penstock.core import Rejection
 from penstock.guard import faults
 from penstock.guard.faults import Fault
-from penstock.guard.ledger import Ledger
+from penstock.guard.protocol_monitor import ProtocolMonitor
 from penstock.guard.reports import PartyReports, StreamReports
 from penstock.guard.turn import calling_upstream
 from penstock.rules import RuleViolation, cite
@@ -27,6 +27,9 @@ class GuardedStream(Generic[T]):
     A signal that breaks a rule is not passed on. Then the stream ends, if ``ends_stream``: the
     publisher is cancelled and the subscriber gets the violation by ``on_error``, as soon as no
     other signal is running. The subscriber sees a conformant stream in any case.
+
+    It calls the subscriber on the thread of the publisher's signal. The violation comes on the
+    thread that saw it or, if another signal was running, on that one's.
     """
 
     def __init__(
@@ -44,7 +47,7 @@ class GuardedStream(Generic[T]):
         self._subscriber_name = type(subscriber).__name__
         # All that follows is guarded by this lock, which is never held while calling out.
         self._lock = reports.new_lock()
-        self._ledger = Ledger(recursion_limit)
+        self._monitor = ProtocolMonitor(recursion_limit)
         self._subscriber: Subscriber[T] | None = subscriber
         self._opened = False
         self._upstream: Subscription | None = None
@@ -58,7 +61,7 @@ class GuardedStream(Generic[T]):
         """Start the stream."""
         self._timeline.note(f"subscribe({self._subscriber_name})")
         try:
-            with calling_upstream(self._ledger):
+            with calling_upstream(self._monitor):
                 publisher.subscribe(self)
         except Exception as error:
             self._blame(faults.subscribe_raised(error), final=True)
@@ -82,7 +85,7 @@ class GuardedStream(Generic[T]):
         """Hand the subscriber a subscription that is watched."""
         self._timeline.note(f"on_subscribe({type(subscription).__name__})")
         with self._lock:
-            fault = self._ledger.subscribes(subscription)
+            fault = self._monitor.subscribes(subscription)
             subscriber = self._admit("on_subscribe", fault)
             unwanted = None if subscription is self._upstream else subscription
             if subscriber is not None:
@@ -98,7 +101,7 @@ class GuardedStream(Generic[T]):
         """Pass the element on, if it was asked for and comes in its turn."""
         self._timeline.record("on_next", element)
         with self._lock:
-            fault = self._ledger.sends(element)
+            fault = self._monitor.sends(element)
             subscriber = self._admit("on_next", fault)
         if subscriber is not None:
             self._pass_on("on_next", subscriber.on_next, element)
@@ -108,7 +111,7 @@ class GuardedStream(Generic[T]):
         """Pass the error on."""
         self._timeline.record("on_error", error)
         with self._lock:
-            fault = self._ledger.fails(error)
+            fault = self._monitor.fails(error)
             subscriber = self._admit_last("on_error", fault)
         if subscriber is not None:
             self._pass_on("on_error", subscriber.on_error, error)
@@ -118,7 +121,7 @@ class GuardedStream(Generic[T]):
         """Pass the completion on."""
         self._timeline.record("on_complete")
         with self._lock:
-            fault = self._ledger.completes()
+            fault = self._monitor.completes()
             subscriber = self._admit_last("on_complete", fault)
         if subscriber is not None:
             self._pass_on("on_complete", subscriber.on_complete)
@@ -133,35 +136,35 @@ class GuardedStream(Generic[T]):
             upstream = self._upstream
             if upstream is None:
                 return
-            self._ledger.request_begins(n)
+            self._monitor.request_begins(n)
         try:
-            with calling_upstream(self._ledger):
+            with calling_upstream(self._monitor):
                 upstream.request(n)
         except Exception as error:
             self._blame(faults.request_raised(n, error))
             return
         with self._lock:
-            self._ledger.request_returned(n)
+            self._monitor.request_returned(n)
 
     def cancel(self) -> None:
-        """Let go of the subscriber and pass the cancel on."""
+        """Drop the subscriber and pass the cancel on."""
         self._timeline.record("cancel")
         with self._lock:
             self._subscriber = None
             upstream = self._upstream
-            self._ledger.cancel_begins()
+            self._monitor.cancel_begins()
         self._cancel(upstream)
         with self._lock:
-            self._ledger.cancel_returned()
+            self._monitor.cancel_returned()
 
     # How it works.
 
     def _admit(self, signal: str, fault: Fault | None) -> Subscriber[T] | None:
-        """Whom to pass the signal on to, whose turn then begins; called under the lock."""
+        """The subscriber to pass the signal to, whose turn then begins; called under the lock."""
         broken = fault is not None and not fault.harmless
         if broken or self._subscriber is None or self._ending is not None:
             return None
-        self._ledger.turn.enter(signal)
+        self._monitor.turn.enter(signal)
         return self._subscriber
 
     def _admit_last(self, signal: str, fault: Fault | None) -> Subscriber[T] | None:
@@ -182,7 +185,7 @@ class GuardedStream(Generic[T]):
             self._report_subscriber(signal, error)
         finally:
             with self._lock:
-                self._ledger.turn.leave()
+                self._monitor.turn.leave()
             self._conclude()
 
     def _report_subscriber(self, signal: str, error: Exception) -> None:
@@ -192,7 +195,7 @@ class GuardedStream(Generic[T]):
     def _cancel_for_good(self) -> None:
         """Cancel the publisher, and pass no later call on to it."""
         with self._lock:
-            self._ledger.cancel_begins()
+            self._monitor.cancel_begins()
             upstream, self._upstream = self._upstream, None
         self._cancel(upstream)
 
@@ -200,7 +203,7 @@ class GuardedStream(Generic[T]):
         if subscription is None:
             return
         try:
-            with calling_upstream(self._ledger):
+            with calling_upstream(self._monitor):
                 subscription.cancel()
         except Exception as error:
             self._blame(faults.cancel_raised(error))
@@ -215,7 +218,7 @@ class GuardedStream(Generic[T]):
     def _conclude(self) -> None:
         """Tell the subscriber of the violation that ends its stream, once nobody signals it."""
         with self._lock:
-            if self._ending is None or self._ledger.turn.taken:
+            if self._ending is None or self._monitor.turn.taken:
                 return
             ending, self._ending = self._ending, None
             subscriber, self._subscriber = self._subscriber, None

@@ -20,8 +20,9 @@ T = TypeVar("T")
 class GuardedSubscriber(Guarded, Generic[T]):
     """Takes the place of a subscriber that may break the rules; made by ``guard``.
 
-    Signals are passed on as they come. A subscriber that raises in one of them is cancelled, and
-    the publisher does not notice anything else. The publisher itself is not judged.
+    Signals are passed on as they come, on the thread of the publisher. A subscriber that raises in
+    one of them is cancelled, and the publisher does not notice anything else. The publisher itself
+    is not judged.
     """
 
     def __init__(self, party: Subscriber[T], reports: PartyReports) -> None:
@@ -54,7 +55,7 @@ class GuardedSubscriber(Guarded, Generic[T]):
             self._signal("on_next", subscriber.on_next, element)
 
     def on_error(self, error: Exception) -> None:
-        """Pass the error on and let go of the subscriber."""
+        """Pass the error on and drop the subscriber."""
         self._conduct.timeline.record("on_error", error)
         if error is None:
             raise self._refusal_of_none("on_error")
@@ -63,7 +64,7 @@ class GuardedSubscriber(Guarded, Generic[T]):
             self._signal("on_error", subscriber.on_error, error)
 
     def on_complete(self) -> None:
-        """Pass the completion on and let go of the subscriber."""
+        """Pass the completion on and drop the subscriber."""
         self._conduct.timeline.record("on_complete")
         subscriber, self._subscriber = self._subscriber, None
         if subscriber is not None:

@@ -36,7 +36,7 @@ def is_calling_upstream(caller: object) -> bool:
 
 
 class Turn:
-    """Who is inside a signal to one subscriber: one thread, perhaps several levels deep.
+    """Which thread is inside a signal to one subscriber: one, perhaps several levels deep.
 
     A signal within a signal is in order when the subscriber made a call upstream in between; the
     calls of all streams count, since ``request`` may signal other subscribers, too (rule 3.10).

@@ -21,7 +21,7 @@ R = TypeVar("R")
 SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
-class Options(TypedDict, total=False):
+class GuardOptions(TypedDict, total=False):
     """The keyword arguments of ``guard``."""
 
     name: str | None
@@ -32,15 +32,15 @@ class Options(TypedDict, total=False):
 
 
 @overload
-def guard(party: Processor[T, R], **options: Unpack[Options]) -> GuardedProcessor[T, R]: ...
+def guard(party: Processor[T, R], **options: Unpack[GuardOptions]) -> GuardedProcessor[T, R]: ...
 
 
 @overload
-def guard(party: Publisher[T], **options: Unpack[Options]) -> GuardedPublisher[T]: ...
+def guard(party: Publisher[T], **options: Unpack[GuardOptions]) -> GuardedPublisher[T]: ...
 
 
 @overload
-def guard(party: Subscriber[T], **options: Unpack[Options]) -> GuardedSubscriber[T]: ...
+def guard(party: Subscriber[T], **options: Unpack[GuardOptions]) -> GuardedSubscriber[T]: ...
 
 
 def guard(

@@ -1,18 +1,48 @@
-"""Compiles source files of ours, once for each version of them."""
+"""Compiles source files of ours, once for each version of them, and keeps what was made."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
-from collections.abc import Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from penstock.java.cache import kept
-from penstock.java.installed_java import OLDEST, Java
-from penstock.java.problem import JavaUnavailable
+from penstock.java.installed_java import OLDEST, Java, JavaUnavailable
 
-__all__ = ["classes"]
+__all__ = [
+    "classes",
+    "kept",
+]
+
+
+def kept(name: str, fill: Callable[[Path], None], is_sound: Callable[[Path], bool]) -> Path:
+    """The folder of that name, which ``fill`` has filled, again if it is no longer sound.
+
+    It appears as a whole or not at all, even if other processes want it at the same time.
+    """
+    import fcntl  # not on Windows
+
+    place = _root() / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with Path(f"{place}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_sound(place):
+            shutil.rmtree(place, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=place.parent, prefix=f"{name}-") as workshop:
+                filled = Path(workshop, "filled")
+                filled.mkdir()
+                fill(filled)
+                filled.rename(place)
+    return place
+
+
+def _root() -> Path:
+    home = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or home) / "penstock" / "jvm"
 
 
 def classes(java: Java, name: str, sources: Sequence[Path], libraries: Sequence[Path] = ()) -> Path:

@@ -11,9 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.java.problem import JavaUnavailable
+__all__ = [
+    "OLDEST",
+    "VECTOR",
+    "Java",
+    "JavaUnavailable",
+    "ask",
+    "find_java",
+]
 
-__all__ = ["OLDEST", "VECTOR", "Java", "ask", "find_java"]
+
+class JavaUnavailable(RuntimeError):
+    """What needs Java cannot run here; the text says why, and what to do."""
+
 
 OLDEST: Final = 17
 """The oldest version that will do."""
@@ -52,7 +62,7 @@ class Java:
 def find_java(user: str) -> Java:
     """A Java that is new enough; one with a compiler, if there is one.
 
-    ``user`` is who needs it, for the sentence that says that there is none.
+    ``user`` is what needs it, for the sentence that says that there is none.
     """
     found = list(_candidates())
     if not found:
@@ -74,7 +84,7 @@ def _candidates() -> Iterator[Java]:
 
 
 def ask(command: Path) -> Java | None:
-    """Ask a ``java`` who it is; nothing if it does not run."""
+    """Ask a ``java`` for its version; nothing if it does not run."""
     properties = _answer(command, VECTOR)
     has_vector = properties is not None
     properties = properties or _answer(command)

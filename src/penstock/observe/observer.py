@@ -1,55 +1,55 @@
-"""Looks at a pipeline again and again, and knows the last five minutes."""
+"""Samples the status of a pipeline, and knows the last five minutes."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from statistics import quantiles
 from time import time
 from typing import Final
 
 from penstock.api import UNBOUNDED
-from penstock.observe.reading import Edge, Reading
-from penstock.observe.slowest import Shares, slowest
-from penstock.observe.view import EdgeView, Point, StageView, View
+from penstock.observe.bottleneck import bottleneck_of
+from penstock.observe.status import EdgeStatus, Point, StageStatus, Status
 from penstock.runtime import Clock, SystemClock, Timer, report_undelivered
 
 __all__ = ["EVERY", "Observer"]
 
 EVERY: Final = 0.25
-"""The seconds between two looks."""
+"""The seconds between two samples."""
 KEPT: Final = round(300 / EVERY)
 WINDOW: Final = round(5 / EVERY)
-"""The looks of which a rate, and a share of waiting, is made."""
+"""The samples of which a rate, and a share of waiting, is made."""
 LATENCIES: Final = 1000
 
-Listener = Callable[[View], object]
+Listener = Callable[[Status], object]
 
 
 class Observer:
-    """Reads the gauges at a steady pace and makes a ``View`` of them for all who look."""
+    """Samples a status at a steady pace, adds the pace of its stages, and tells all listeners."""
 
     def __init__(
-        self, pipeline: str, read: Callable[[], Reading], *, clock: Clock | None = None
+        self, pipeline: str, read: Callable[[], Status], *, clock: Clock | None = None
     ) -> None:
         self._pipeline = pipeline
         self._read = read
         self._clock = clock or SystemClock()
         self._started = self._clock.now()
-        self._looks: deque[tuple[float, Reading]] = deque(maxlen=WINDOW)
+        self._samples: deque[tuple[float, Status]] = deque(maxlen=WINDOW)
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
         self._points: deque[Point] = deque(maxlen=KEPT)
         self._listeners: list[Listener] = []
-        self._looking = threading.RLock()  # a listener may look, or close
+        self._sampling = threading.RLock()  # a listener may take a sample, or close
         self._timer: Timer | None = None
         self._closed = False
-        self._view = self.look()
+        self._status = self.sample()
 
     @property
-    def view(self) -> View:
+    def status(self) -> Status:
         """The last one."""
-        return self._view
+        return self._status
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -57,21 +57,21 @@ class Observer:
         return tuple(self._points)
 
     def start(self) -> None:
-        """Look from now on."""
+        """Sample from now on."""
         self._timer = self._clock.call_later(EVERY, self._again)
 
     def close(self) -> None:
-        """Look a last time, and no more: all listeners have been told when it returns."""
-        with self._looking:
+        """Take a last sample, and no more: all listeners have been told when it returns."""
+        with self._sampling:
             if self._closed:
                 return
             self._closed = True
             if self._timer is not None:
                 self._timer.cancel()
-            self.look()
+            self.sample()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Have ``listener`` told each view. The function that is returned ends that."""
+        """Have ``listener`` told each status. The function that is returned ends that."""
         self._listeners.append(listener)
 
         def leave() -> None:
@@ -80,97 +80,87 @@ class Observer:
 
         return leave
 
-    def look(self) -> View:
-        """Look now."""
-        with self._looking:
-            now, reading = self._clock.now(), self._read()
-            self._looks.append((now, reading))
-            self._latencies.extend(reading.latencies)
-            view = self._view = self._seen(now, reading)
-            self._points.append(view.point)
+    def sample(self) -> Status:
+        """Take a sample now."""
+        with self._sampling:
+            now, read = self._clock.now(), self._read()
+            self._samples.append((now, read))
+            self._latencies.extend(read.latencies)
+            status = self._status = self._with_pace(now, read)
+            self._points.append(status.point)
             for listener in tuple(self._listeners):
-                self._tell(listener, view)
-            return view
+                self._tell(listener, status)
+            return status
 
-    def _tell(self, listener: Listener, view: View) -> None:
+    def _tell(self, listener: Listener, status: Status) -> None:
         try:
-            listener(view)
+            listener(status)
         except Exception as error:
-            report_undelivered(error, f"who looks at the pipeline {self._pipeline} has failed")
+            report_undelivered(error, f"a listener to the status of {self._pipeline} failed")
 
     def _again(self) -> None:
-        with self._looking:
+        with self._sampling:
             if self._closed:
                 return
             try:
-                self.look()
+                self.sample()
             except Exception as error:
-                report_undelivered(error, f"looking at the pipeline {self._pipeline} failed")
+                report_undelivered(error, f"reading the status of {self._pipeline} failed")
             if not self._closed:
                 self._timer = self._clock.call_later(EVERY, self._again)
 
-    def _seen(self, now: float, reading: Reading) -> View:
-        shares = {(edge.giver, edge.taker): self._shares(edge) for edge in reading.edges}
-        verdict = slowest(reading, shares)
-        rates = {stage.name: self._rate(stage.name) for stage in reading.stages}
-        return View(
+    def _with_pace(self, now: float, status: Status) -> Status:
+        edges = tuple(self._edge(edge) for edge in status.edges)
+        bottleneck = bottleneck_of(replace(status, edges=edges))
+        stages = tuple(
+            replace(stage, rate=self._rate(stage.name), slowest=stage.name == bottleneck.stage)
+            for stage in status.stages
+        )
+        return replace(
+            status,
             pipeline=self._pipeline,
-            state=reading.state,
             seconds=now - self._started,
-            sentence=verdict.sentence,
-            stages=tuple(
-                StageView(stage, rates[stage.name], stage.name == verdict.stage)
-                for stage in reading.stages
-            ),
-            edges=tuple(self._edge(edge, shares[edge.giver, edge.taker]) for edge in reading.edges),
-            point=self._point(reading, rates),
-            batch=reading.batch,
-            ledger=reading.ledger,
-            checkpoint=reading.checkpoint,
-            errors=reading.errors,
-            dead_letters=reading.dead_letters,
-            last_dead_letters=reading.last_dead_letters,
-            spark_page=reading.spark_page,
+            sentence=bottleneck.sentence,
+            stages=stages,
+            edges=edges,
+            point=self._point(status, stages),
         )
 
-    def _point(self, reading: Reading, rates: dict[str, float]) -> Point:
+    def _point(self, status: Status, stages: Iterable[StageStatus]) -> Point:
         p50, p99 = percentiles(self._latencies)
         return Point(
             at=time(),
-            rate_in=sum(rates[stage.name] for stage in reading.stages if stage.kind == "source"),
-            rate_out=sum(rates[stage.name] for stage in reading.stages if stage.kind == "sink"),
-            demand=sum(open_demand(edge) for edge in reading.edges),
-            in_flight=sum(edge.in_flight for edge in reading.edges),
+            rate_in=sum(stage.rate for stage in stages if stage.kind == "source"),
+            rate_out=sum(stage.rate for stage in stages if stage.kind == "sink"),
+            demand=sum(open_demand(edge) for edge in status.edges),
+            in_flight=sum(edge.in_flight for edge in status.edges),
             p50=p50,
             p99=p99,
-            lag=reading.lag,
+            lag=status.lag,
         )
 
-    def _edge(self, edge: Edge, shares: Shares) -> EdgeView:
-        key = edge.giver, edge.taker
-        counts = [(at, each.delivered) for at, each in self._edges(*key)]
-        return EdgeView(edge, rate(counts), shares.held_up, shares.idle)
-
-    def _shares(self, edge: Edge) -> Shares:
-        seen = [each for _, each in self._edges(edge.giver, edge.taker)]
-        return Shares(
-            sum(each.held_up for each in seen) / len(seen),
-            sum(each.idle for each in seen) / len(seen),
+    def _edge(self, edge: EdgeStatus) -> EdgeStatus:
+        known = list(self._edges(edge.giver, edge.taker))
+        return replace(
+            edge,
+            rate=rate([(at, each.delivered) for at, each in known]),
+            held_up_share=sum(each.held_up for _, each in known) / len(known),
+            idle_share=sum(each.idle for _, each in known) / len(known),
         )
 
-    def _edges(self, giver: str, taker: str) -> Iterable[tuple[float, Edge]]:
-        for at, reading in self._looks:
-            for edge in reading.edges:
+    def _edges(self, giver: str, taker: str) -> Iterable[tuple[float, EdgeStatus]]:
+        for at, status in self._samples:
+            for edge in status.edges:
                 if (edge.giver, edge.taker) == (giver, taker):
                     yield at, edge
 
     def _rate(self, name: str) -> float:
         counts = [
             (at, stage.passed)
-            for at, reading in self._looks
-            for stage in reading.stages
+            for at, status in self._samples
+            for stage in status.stages
             # Before Spark has started, it does not know how many rows it had done.
-            if stage.name == name and (stage.kind != "spark" or reading.state != "starting")
+            if stage.name == name and (stage.kind != "spark" or status.state != "starting")
         ]
         return rate(counts)
 
@@ -194,6 +184,6 @@ def percentiles(seconds: Iterable[float]) -> tuple[float | None, float | None]:
     return cuts[49], cuts[98]
 
 
-def open_demand(edge: Edge) -> int:
+def open_demand(edge: EdgeStatus) -> int:
     """What was asked for and has not come; demand without a bound does not count."""
     return 0 if edge.requested >= UNBOUNDED else max(edge.requested - edge.delivered, 0)

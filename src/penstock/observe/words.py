@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from penstock.observe.reading import Cause, Ledger
+from penstock.observe.ledger import Cause, Ledger
 
-__all__ = ["NOT_KNOWN", "WORDS", "Entry", "Word", "entries", "equation", "figure", "in_short"]
+__all__ = [
+    "NOT_KNOWN",
+    "WORDS",
+    "LedgerEntry",
+    "LedgerWord",
+    "entries",
+    "equation",
+    "figure",
+    "in_short",
+]
 
 NOT_KNOWN: Final = "not known"
 
@@ -15,7 +24,7 @@ Verdict = Literal["", "good", "unknown", "notable", "bad"]
 Shown = Literal["always", "unless 0", "if known and not 0", "elsewhere"]
 
 
-class Word(NamedTuple):
+class LedgerWord(NamedTuple):
     """A number of the ledger.
 
     ``field``  its name in ``Ledger``
@@ -37,21 +46,21 @@ class Word(NamedTuple):
 
 
 WORDS: Final = (
-    Word(
+    LedgerWord(
         "taken",
         "taken",
         "{element}",
         "elements that were taken from the sources, over all restarts",
         "always",
     ),
-    Word(
+    LedgerWord(
         "delivered",
         "delivered",
         "{row}",
         "rows that every sink has taken, each counted once, over all restarts",
         "always",
     ),
-    Word(
+    LedgerWord(
         "filtered or aggregated",
         "filtered",
         "{row}",
@@ -59,63 +68,63 @@ WORDS: Final = (
         "an operator in this program changes how many there are",
         "if known and not 0",
     ),
-    Word(
+    LedgerWord(
         "late",
         "late",
         "{row}",
         "rows that Spark dropped because they came when the watermark had passed them",
         "unless 0",
     ),
-    Word(
+    LedgerWord(
         "dead letters",
         "dead_letters",
         "{element}",
         "elements that could not be processed and were put aside, over all restarts",
         "unless 0",
     ),
-    Word(
+    LedgerWord(
         "in flight",
         "in_flight",
         "{row}",
         "what was taken and has not come to its end: rows that wait in a journal or are in a batch",
         "unless 0",
     ),
-    Word(
+    LedgerWord(
         "replayed",
         "replayed",
         "{row}",
         "rows that Spark did once more, since a run had ended before they were done",
         "unless 0",
     ),
-    Word(
+    LedgerWord(
         "recognised",
         "recognised",
         "{row}",
         "rows that came again to a sink that had them, and left them out",
         "elsewhere",
     ),
-    Word(
+    LedgerWord(
         "lost",
         "lost",
         "{element}",
         "elements that went in and are nowhere: more than 0 is a fault",
         "always",
     ),
-    Word(
+    LedgerWord(
         "duplicated",
         "duplicated",
         "{row}",
         "rows that came again and that a sink says it did not recognise",
         "always",
     ),
-    Word(
+    LedgerWord(
         "possibly duplicated",
         "possibly_duplicated",
         "{row}",
         "rows of a batch that was done once more, given to a sink that cannot tell which it has",
         "unless 0",
     ),
-    Word(
+    LedgerWord(
         "restarts",
         "restarts",
         "{restart}",
@@ -130,7 +139,7 @@ FAULTS: Final = ("lost", "duplicated")
 NOTABLE: Final = ("late", "dead_letters", "possibly_duplicated")
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     """A number as it is shown, with the places of its causes."""
 
     name: str
@@ -149,10 +158,10 @@ def figure(ledger: Ledger, field: str) -> str:
     return f"{number:,} or more" if field in ledger.at_least else f"{number:,}"
 
 
-def entries(ledger: Ledger) -> tuple[Entry, ...]:
-    """All numbers, in the sequence of the equation."""
+def entries(ledger: Ledger) -> tuple[LedgerEntry, ...]:
+    """All numbers, in the order of the equation."""
     return tuple(
-        Entry(
+        LedgerEntry(
             word.name,
             word.field,
             figure(ledger, word.field),
@@ -193,7 +202,7 @@ def in_short(ledger: Ledger) -> str:
     )
 
 
-def place(ledger: Ledger, word: Word) -> str:
+def place(ledger: Ledger, word: LedgerWord) -> str:
     """Where rows may have come twice: that names the sink to look at."""
     if word.field != "possibly_duplicated":
         return ""
@@ -201,7 +210,7 @@ def place(ledger: Ledger, word: Word) -> str:
     return f" at {', '.join(places)}" if places else ""
 
 
-def is_worth_a_word(ledger: Ledger, word: Word) -> bool:
+def is_worth_a_word(ledger: Ledger, word: LedgerWord) -> bool:
     """Whether one line has room for it."""
     number = getattr(ledger, word.field)
     if word.shown == "if known and not 0":

@@ -1,20 +1,52 @@
-"""From a pipeline and its settings to flows and sinks that can run."""
+"""From a pipeline and its settings to flows and sinks that can run, and be told to stop."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.api import Publisher
-from penstock.connectors.listening import listening
+from penstock.connectors.shared.connection_events import listening
+from penstock.core import shorten
 from penstock.delivery import DataFrameSink
-from penstock.demand import shorten
 from penstock.flow import Flow
-from penstock.pipeline.gauges import SourceGauge
-from penstock.pipeline.pipeline import Pipeline
+from penstock.observe.meters import SourceMeter
+from penstock.pipeline.definition import Pipeline
 
-__all__ = ["Assembly", "AssemblyError", "assembled"]
+__all__ = [
+    "Assembly",
+    "AssemblyError",
+    "RunTarget",
+    "StopSignal",
+    "assembled",
+]
+
+
+class StopSignal:
+    """A flow that gives nothing until somebody says that it is time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_time = False
+        self._emitters: list[Any] = []
+        self.flow: Flow[Any] = Flow.create(self._register, overflow="latest")
+
+    def now(self) -> None:
+        """It is time."""
+        with self._lock:
+            self._is_time = True
+            emitters, self._emitters = self._emitters, []
+        for emitter in emitters:
+            emitter.complete()
+
+    def _register(self, emitter: Any) -> None:
+        with self._lock:
+            if not self._is_time:
+                self._emitters.append(emitter)
+                return
+        emitter.complete()
 
 
 SIGNALS: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
@@ -22,6 +54,17 @@ SIGNALS: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 class AssemblyError(Exception):
     """A pipeline that cannot be put together; the user's error is its cause."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunTarget:
+    """Where a pipeline runs; what is ``None`` stays as the code of the pipeline has it."""
+
+    checkpoint: str | None = None
+    master: str | None = None
+    remote: str | None = field(default=None, repr=False)  # it may hold a token
+    spark_page: bool = False
+    accept_state_change: bool = False
 
 
 @dataclass(frozen=True)
@@ -34,7 +77,7 @@ class Assembly:
     """
 
     name: str
-    sources: Mapping[str, SourceGauge]
+    sources: Mapping[str, SourceMeter]
     entrances: Mapping[str, Flow[Any]]
     flow: Publisher[Any]
     sinks: Mapping[str, Any]
@@ -54,12 +97,12 @@ class Assembly:
 
 def assembled(pipeline: Pipeline, settings: Any, until: Publisher[Any]) -> Assembly:
     """Call the functions of ``pipeline``; its sources complete when ``until`` gives anything."""
-    gauges = {name: SourceGauge(name) for name in pipeline.sources}
+    gauges = {name: SourceMeter(name) for name in pipeline.sources}
     flows = {
         name: _made(f"the source {name}", source, make, settings, gauges[name], until)
         for name, make in pipeline.sources.items()
     }
-    flow = _made("through", pipeline.flow, settings, flows)
+    flow = _made("transform", pipeline.flow, settings, flows)
     sinks = {
         name: _made(f"the sink {name}", sink, make, settings)
         for name, make in pipeline.sinks.items()
@@ -68,7 +111,7 @@ def assembled(pipeline: Pipeline, settings: Any, until: Publisher[Any]) -> Assem
 
 
 def source(
-    make: Callable[[Any], Any], settings: Any, gauge: SourceGauge, until: Publisher[Any]
+    make: Callable[[Any], Any], settings: Any, gauge: SourceMeter, until: Publisher[Any]
 ) -> Flow[Any]:
     """A source whose elements are counted, and which can be told to complete."""
     with listening(gauge):

@@ -107,7 +107,7 @@ def _from_environment(name: str, what: str) -> str:
 def _from_file(name: str, what: str) -> str:
     path = Path(name).expanduser()
     try:
-        # Without waiting for whoever is at the other end of a pipe.
+        # Without waiting for the process at the other end of a pipe.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             _require_own(os.fstat(descriptor), path, what)

@@ -18,9 +18,9 @@ from typing import (
     get_type_hints,
 )
 
-from penstock.demand import shorten
+from penstock.core import shorten
 from penstock.pipeline.secret import Secret, SecretRefused, secret_from
-from penstock.rules.lookup import unknown
+from penstock.rules.catalogue import unknown
 
 __all__ = ["SettingsError", "filled", "read_assignments", "read_file"]
 

@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from penstock.api import UNBOUNDED, Subscriber, Subscription
-from penstock.demand import (
+from penstock.core import (
+    SyncSubscriber,
     illegal_request,
     require_element,
     require_error,
     require_subscription,
     shorten,
 )
-from penstock.pipeline.raised import as_error
-from penstock.reference import SyncSubscriber
+from penstock.delivery.contract import as_error
 
-__all__ = ["Fan", "FunctionSink", "Silent"]
+__all__ = ["EndListener", "FunctionSink", "SinkFanOut"]
 
 
 class FunctionSink(SyncSubscriber[Any]):
@@ -65,7 +65,7 @@ class FunctionSink(SyncSubscriber[Any]):
                 self._on_failure(error)
 
 
-class Silent(SyncSubscriber[Any]):
+class EndListener(SyncSubscriber[Any]):
     """Waits for the end of a flow of which nobody here wants elements."""
 
     def receive(self, element: Any) -> bool:
@@ -76,12 +76,12 @@ class Silent(SyncSubscriber[Any]):
         """Whoever made it knows."""
 
 
-class Fan:
+class SinkFanOut:
     """Gives each element to all sinks, once all of them want one."""
 
     def __init__(self, sinks: Sequence[Subscriber[Any]]) -> None:
         self._lock = threading.RLock()
-        self._branches = [Branch(sink, self) for sink in sinks]
+        self._branches = [SinkSubscription(sink, self) for sink in sinks]
         self._upstream: Subscription | None = None
         self._asked = 0
 
@@ -119,7 +119,7 @@ class Fan:
         if self._upstream is not None:
             self._upstream.cancel()
 
-    def want(self, branch: Branch, n: int) -> None:
+    def want(self, branch: SinkSubscription, n: int) -> None:
         """A sink wants ``n`` more."""
         with self._lock:
             branch.requested = min(branch.requested + n, UNBOUNDED)
@@ -135,7 +135,7 @@ class Fan:
         if missing > 0 and self._upstream is not None:
             self._upstream.request(missing)
 
-    def leave(self, branch: Branch) -> None:
+    def leave(self, branch: SinkSubscription) -> None:
         """A sink wants nothing more; without any the stream is cancelled."""
         with self._lock:
             if branch not in self._branches:
@@ -147,16 +147,16 @@ class Fan:
         else:
             self.ask()
 
-    def _leave(self) -> list[Branch]:
+    def _leave(self) -> list[SinkSubscription]:
         with self._lock:
             branches, self._branches = self._branches, []
         return branches
 
 
-class Branch:
+class SinkSubscription:
     """The subscription of one of the sinks."""
 
-    def __init__(self, sink: Subscriber[Any], fan: Fan) -> None:
+    def __init__(self, sink: Subscriber[Any], fan: SinkFanOut) -> None:
         self.sink = sink
         self.requested = 0
         self._fan = fan

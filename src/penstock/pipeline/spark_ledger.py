@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.delivery import Level
-from penstock.observe.conservation import Passage, difference
-from penstock.observe.reading import Cause, Ledger
-from penstock.pipeline.books import Books, SinkBooks, SparkBooks
-from penstock.pipeline.gauges import SinkGauge
-from penstock.pipeline.spark_count import SPARK, JournalCount
-from penstock.pipeline.way import GIVEN_TWICE, at_all, is_unsure, sum_of
-from penstock.spark.gauges import RunReading
+from penstock.observe.ledger import Cause, Ledger, Passage, difference
+from penstock.observe.meters import SinkMeter
+from penstock.pipeline.engine import GIVEN_TWICE, at_all, is_unsure, sum_of
+from penstock.pipeline.history import RunHistory, SinkHistory, SparkHistory
+from penstock.pipeline.spark_passages import SPARK, JournalPassages
+from penstock.spark.run_counts import RunCounts
 
 __all__ = ["SparkLedger"]
 
@@ -34,11 +33,11 @@ class SparkLedger:
     ``spark_sinks``  the levels of the sinks that Spark serves
     """
 
-    run: RunReading
-    journals: Sequence[JournalCount]
-    sinks: Sequence[tuple[SinkGauge, SinkBooks]]
-    spark: SparkBooks
-    books: Books
+    run: RunCounts
+    journals: Sequence[JournalPassages]
+    sinks: Sequence[tuple[SinkMeter, SinkHistory]]
+    spark: SparkHistory
+    history: RunHistory
     filtered: int | None
     in_flight: int
     causes: tuple[Cause, ...]
@@ -48,7 +47,7 @@ class SparkLedger:
     def made(self, passages: tuple[Passage, ...], *, closed: int | None, settled: bool) -> Ledger:
         """The ledger; ``closed`` are the rows that all sinks have of batches that are over."""
         taken = sum(each.taken for each in self.run.inputs)
-        dead_letters = sum(each.all_misfits for each in self.run.inputs)
+        dead_letters = sum(each.all_dead_letters for each in self.run.inputs)
         filtered = None if self.filtered is None else self.spark.filtered
         late = sum(each.rows for each in self.spark.late.values())
         causes = (*self.causes, *self.all_causes())
@@ -57,35 +56,35 @@ class SparkLedger:
         is_whole = all(each.counts_rows for each in self.journals) and not at_least
         return Ledger(
             taken=taken,
-            delivered=at_all([(sink, books.delivered) for sink, books in self.sinks]),
+            delivered=at_all([(sink, history.delivered) for sink, history in self.sinks]),
             filtered=filtered,
             late=late,
             dead_letters=dead_letters,
             in_flight=self.in_flight,
-            replayed=self.books.replayed,
-            recognised=sum(books.recognised for _, books in self.sinks),
+            replayed=self.history.replayed,
+            recognised=sum(history.recognised for _, history in self.sinks),
             lost=sum_of([each for each in causes if each.field == "lost"]),
             duplicated=sum_of([each for each in causes if each.field == "duplicated"]),
             possibly_duplicated=sum_of(
                 [each for each in causes if each.field == "possibly_duplicated"]
             ),
-            restarts=self.books.restarts,
+            restarts=self.history.restarts,
             difference=difference(taken, terms, settled=settled and is_whole),
             at_least=tuple(sorted(at_least)),
             causes=causes,
             passages=passages,
-            lines=self.books.lines,
+            lines=self.history.lines,
         )
 
     def at_least(self, *, settled: bool) -> Iterator[str]:
         """The numbers that may be more."""
-        yield from self.books.at_least
+        yield from self.history.at_least
         if not all(each.exact for each in self.spark.late.values()):
             yield "late"
         unseen = settled and self.run.counts.batch < self.run.done_batch
         if unseen or self.run.counts.missed:
             yield from ("filtered", "late") if self.may_be_late else ("filtered",)
-        if self.books.unreplayed:
+        if self.history.unreplayed:
             yield from ("lost", "duplicated")
         if is_unsure(self.causes):
             yield "lost"
@@ -95,21 +94,21 @@ class SparkLedger:
     def of_spark_sinks(self) -> Iterator[Cause]:
         """Of sinks that Spark serves nobody sees the rows that they are given again."""
         for name, level in self.spark_sinks.items():
-            if self.books.replayed and level != "exactly once":
+            if self.history.replayed and level != "exactly once":
                 yield Cause("possibly_duplicated", None, name, POSSIBLY_TWICE)
 
     def all_causes(self) -> Iterator[Cause]:
         """Those of the other numbers."""
         yield from self.of_spark_sinks()
-        for source in self.books.unreplayed:
+        for source in self.history.unreplayed:
             for field in ("lost", "duplicated"):
                 yield Cause(field, None, source, UNREPLAYED)
         for late in self.spark.late.values():
             if late.rows:
                 yield Cause("late", late.rows, SPARK, f"came too late for {late.operator}")
-        for sink, books in self.sinks:
-            if books.duplicated:
-                yield Cause("duplicated", books.duplicated, sink.name, GIVEN_TWICE)
-            if books.possibly_duplicated:
-                count = books.possibly_duplicated
+        for sink, history in self.sinks:
+            if history.duplicated:
+                yield Cause("duplicated", history.duplicated, sink.name, GIVEN_TWICE)
+            if history.possibly_duplicated:
+                count = history.possibly_duplicated
                 yield Cause("possibly_duplicated", count, sink.name, POSSIBLY_TWICE)

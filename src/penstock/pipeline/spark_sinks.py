@@ -7,11 +7,11 @@ from typing import Any
 
 from penstock.api import Publisher
 from penstock.delivery import DataFrameSink
-from penstock.flow.fluent import Fluent, stages_of
-from penstock.flow.operators.names import Label
-from penstock.observe.reading import Edge, Stage
+from penstock.flow.base_flow import BaseFlow, stages_of
+from penstock.flow.operators.inspecting import Annotation
+from penstock.observe.status import EdgeStatus, StageStatus
 from penstock.pipeline.assembly import Assembly, AssemblyError
-from penstock.pipeline.spark_count import SPARK
+from penstock.pipeline.spark_passages import SPARK
 from penstock.spark.spark_flow import FromSpark, SparkFlow
 
 __all__ = ["require_fitting_sinks", "spark_sink_edges", "spark_sink_stages"]
@@ -29,7 +29,7 @@ def require_fitting_sinks(assembly: Assembly, origin: FromSpark) -> None:
     if not origin.gives_elements:
         raise AssemblyError(
             f"{origin.name} gives no elements, so the sinks ({', '.join(assembly.sinks)}) would "
-            f"get none; let through return the flow without it, and name "
+            f"get none; let transform return the flow without it, and name "
             f"penstock.spark.{INSTEAD[origin.name]} among the sinks"
         )
     if assembly.spark_sinks and (operator := first_operator(assembly.flow)):
@@ -44,19 +44,19 @@ def first_operator(flow: Publisher[Any]) -> str:
     """The first operator of this program downstream of Spark, if there is one."""
     if isinstance(flow, SparkFlow):
         return ""
-    assert isinstance(flow, Fluent)  # it comes from Spark
+    assert isinstance(flow, BaseFlow)  # it comes from Spark
     if not isinstance(flow.plan.origin, FromSpark):
         return flow.plan.origin.name
-    return next((each.name for each in stages_of(flow) if not isinstance(each, Label)), "")
+    return next((each.name for each in stages_of(flow) if not isinstance(each, Annotation)), "")
 
 
-def spark_sink_stages(sinks: Mapping[str, DataFrameSink], batches: int) -> Iterator[Stage]:
+def spark_sink_stages(sinks: Mapping[str, DataFrameSink], batches: int) -> Iterator[StageStatus]:
     """They count batches, since nobody here sees their rows."""
     for name, sink in sinks.items():
-        yield Stage(name, "sink", batches, detail=f"whole batches, {sink.level}")
+        yield StageStatus(name, "sink", batches, detail=f"whole batches, {sink.level}")
 
 
-def spark_sink_edges(sinks: Mapping[str, DataFrameSink], batches: int) -> Iterator[Edge]:
+def spark_sink_edges(sinks: Mapping[str, DataFrameSink], batches: int) -> Iterator[EdgeStatus]:
     """Spark gives them one batch after the other."""
     for name in sinks:
-        yield Edge(SPARK, name, batches, batches)
+        yield EdgeStatus(SPARK, name, batches, batches)

@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from penstock.rules.lookup import unknown
 from penstock.rules.model import Rule
 from penstock.rules.processor import PROCESSOR_RULES
 from penstock.rules.publisher import PUBLISHER_RULES
 from penstock.rules.subscriber import SUBSCRIBER_RULES
 from penstock.rules.subscription import SUBSCRIPTION_RULES
 
-__all__ = ["CHAPTERS", "RULES", "cite", "rule"]
+__all__ = [
+    "CHAPTERS",
+    "RULES",
+    "cite",
+    "rule",
+    "unknown",
+]
+
+
+def unknown(kind: str, name: object, *, allowed: str, names: Iterable[str]) -> ValueError:
+    """An error that says what was asked for, what exists, and what may have been meant."""
+    nearest = _nearest(str(name).lower(), list(names))
+    hint = f"; did you mean {nearest!r}?" if nearest else ""
+    return ValueError(f"there is no {kind} {name!r}, only {allowed}{hint}")
+
+
+def _nearest(wanted: str, names: list[str]) -> str | None:
+    # Only a mistake needs difflib, so only a mistake pays for its import.
+    from difflib import get_close_matches
+
+    beginnings = (name for name in names if name.startswith(wanted))
+    return next(iter(get_close_matches(wanted, names, n=1)), None) or next(beginnings, None)
+
 
 CHAPTERS: Final[Mapping[str, tuple[Rule, ...]]] = MappingProxyType(
     {

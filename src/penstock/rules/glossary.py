@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from penstock.rules.lookup import unknown
+from penstock.rules.catalogue import unknown
 from penstock.rules.model import Term
 
 __all__ = ["GLOSSARY", "term"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Stage", "Wording", "history"]
+__all__ = ["DocumentStage", "Wording", "history"]
 
 
-class Stage(Enum):
+class DocumentStage(Enum):
     """The stages of the document, oldest first."""
 
     NOTES = ("earliest notes", "a first list of demands on publishers, subscribers, processors")
@@ -30,7 +30,7 @@ class Stage(Enum):
 class Wording:
     """What a rule, or its ancestor, said at one stage, in our words."""
 
-    stage: Stage
+    stage: DocumentStage
     text: str
     """What it said, or how it moved. Empty: the same as at the stage before."""
 
@@ -56,13 +56,13 @@ def history(
     An empty text says that the stage left the wording as it was.
     """
     texts = {
-        Stage.NOTES: notes,
-        Stage.DRAFT: draft,
-        Stage.V1_0_0: v1_0_0,
-        Stage.V1_0_1: v1_0_1,
-        Stage.V1_0_2: v1_0_2,
-        Stage.V1_0_3: v1_0_3,
-        Stage.CHECKLIST: checklist,
-        Stage.V1_0_4: v1_0_4,
+        DocumentStage.NOTES: notes,
+        DocumentStage.DRAFT: draft,
+        DocumentStage.V1_0_0: v1_0_0,
+        DocumentStage.V1_0_1: v1_0_1,
+        DocumentStage.V1_0_2: v1_0_2,
+        DocumentStage.V1_0_3: v1_0_3,
+        DocumentStage.CHECKLIST: checklist,
+        DocumentStage.V1_0_4: v1_0_4,
     }
     return tuple(Wording(stage, text) for stage, text in texts.items() if text is not None)

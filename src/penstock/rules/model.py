@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from penstock.rules.history import Stage, Wording
+from penstock.rules.history import DocumentStage, Wording
 
 __all__ = ["Checkmark", "Party", "Rule", "Strength", "Term"]
 
@@ -15,14 +15,14 @@ Checkmark: TypeAlias = Literal["+", "-", ""]
 
 
 class Party(StrEnum):
-    """Whom a rule binds."""
+    """The party that a rule binds."""
 
     PUBLISHER = "publisher"
     SUBSCRIBER = "subscriber"
     SUBSCRIPTION = "subscription"
     PROCESSOR = "processor"
     CALLER = "caller"
-    """Whoever calls ``subscribe``."""
+    """The caller of ``subscribe``."""
 
 
 class Strength(StrEnum):
@@ -67,9 +67,9 @@ class Rule:
         return tuple(wording for wording in self.history if wording.moved)
 
     @property
-    def unchanged_since(self) -> Stage:
+    def unchanged_since(self) -> DocumentStage:
         """The last stage of the document itself that moved the wording."""
-        return [move.stage for move in self.moves if move.stage is not Stage.CHECKLIST][-1]
+        return [move.stage for move in self.moves if move.stage is not DocumentStage.CHECKLIST][-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Final
 
 from penstock.rules.catalogue import CHAPTERS, RULES
 from penstock.rules.glossary import GLOSSARY
-from penstock.rules.history import Stage
+from penstock.rules.history import DocumentStage
 from penstock.rules.model import Rule, Term
 
 __all__ = ["render"]
@@ -76,7 +76,7 @@ def _rule(rule: Rule) -> Iterator[str]:
 def _stages() -> Iterator[str]:
     yield "## Stages of the document"
     yield "A stage that a rule's history does not list left its wording as it was."
-    yield "\n".join(f"- *{stage.title}*: {_code(stage.about)}." for stage in Stage)
+    yield "\n".join(f"- *{stage.title}*: {_code(stage.about)}." for stage in DocumentStage)
 
 
 def _term(term: Term) -> Iterator[str]:

@@ -1,15 +1,19 @@
 """Where work runs and how time passes: executors, clocks, locks, and the hook for lost errors.
 
-``executor.py``      the ``Executor`` and ``Clock`` protocols and the trampoline ``CallingThread``
-``thread_pool.py``   ``ThreadPool``
-``event_loop.py``    ``AsyncioLoop``, executor and clock on a running asyncio loop
-``system_clock.py``  ``SystemClock``, real time for programs without an event loop
-``virtual_time.py``  ``VirtualTime``, executor and clock that a test owns
-``undelivered.py``   the one place for errors that have nowhere else to go
-``options.py``       the checks of options
-``locks.py``         the shape of a lock, so that a test can hand in its own
-``addresses.py``     addresses as they may be shown, without what opens them
-``foreign_text.py``  text of others as it may be shown, without what commands a terminal
+``executor.py``      what an executor and a clock are, and the executor that needs no other thread
+``thread_pool.py``   a pool of threads as an executor
+``event_loop.py``    an asyncio event loop as executor and clock
+``system_clock.py``  real time, for programs that have no event loop
+``virtual_time.py``  time that a test owns: nothing runs but what it lets run, and waiting costs
+                     nothing
+``undelivered.py``   errors with nowhere to go: one hook for all of them, so that none is lost in
+                     silence
+``options.py``       the checks of options: an error at assembly that names the value and what is
+                     allowed
+``locks.py``         the shape of a lock. Classes that need one take a factory, so that a test can
+                     own each switch
+``addresses.py``     addresses as they may be shown: where something is, and none of what opens it
+``foreign_text.py``  text of others, as it may be shown: on a terminal, in a log, in an error
 """
 
 from penstock.runtime.addresses import shown_address

@@ -29,7 +29,7 @@ def shown_address(address: str) -> str:
     """``address`` without user, password, values of parameters and fragment.
 
     The one way to show an address: in errors, logs, on the page and on the command line. Names of
-    parameters stay. Where an ``@`` stands behind the host, the host may be the beginning of a
+    parameters stay. Where an ``@`` comes after the host, the host may be the beginning of a
     password that should have been escaped: then no more than the scheme is shown.
 
     >>> shown_address("wss://me:secret@example.org:8443/live?airport=JFK&token=abc#top")
@@ -41,8 +41,8 @@ def shown_address(address: str) -> str:
     assert parts is not None  # every part may be empty
     scheme = parts["scheme"] or ""
     hosts = parts["authority"].rpartition("@")[2]
-    behind = address[parts.end("authority") :]
-    if "@" in behind or not all(map(HOST.fullmatch, COMMA.split(hosts))):
+    rest = address[parts.end("authority") :]
+    if "@" in rest or not all(map(HOST.fullmatch, COMMA.split(hosts))):
         return f"{scheme}{HIDDEN}"
     shown = f"{scheme}{hosts}{parts['path']}"
     if parts["parameters"]:

@@ -56,7 +56,7 @@ class AsyncioLoop:
 
 
 class _LoopTimer:
-    """A timer that is set, and stopped, on the loop's thread, whoever asks for it."""
+    """A timer that is set, and stopped, on the loop's thread, whichever thread asks for it."""
 
     def __init__(self, loop: AbstractEventLoop, task: Task) -> None:
         self._loop = loop

@@ -25,7 +25,7 @@ class Lock(Protocol):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Let go of the lock."""
+        """Release the lock."""
 
 
 NewLock: TypeAlias = Callable[[], Lock]

@@ -107,7 +107,7 @@ def run_tasks(tasks: Tasks, idle: Idle) -> None:
 
 
 def dismiss(tasks: Tasks, threads: list[threading.Thread]) -> None:
-    """Let each thread end behind the tasks that were accepted."""
+    """Let each thread end after the tasks that were accepted."""
     for _ in threads:
         tasks.put(None)
 

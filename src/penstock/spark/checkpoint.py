@@ -7,7 +7,7 @@
     spark/           Spark's own: ``offsets/N`` is written when batch N is planned, ``commits/N``
                      when it is done
 
-Spark starts anew without a word when files of its checkpoint are gone. Here that is refused.
+Spark starts again without a word when files of its checkpoint are gone. Here that is refused.
 
 A local one is for its owner alone: nobody else can enter the folder, whatever Spark makes in it.
 """
@@ -26,16 +26,16 @@ from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from penstock.delivery import Epoch
 from penstock.spark.journal.local_store import TEMPORARY
-from penstock.spark.journal.own_files import (
-    NotOwn,
-    make_own_folder,
+from penstock.spark.journal.private_files import (
+    NotPrivate,
+    make_private_folder,
     open_to_read,
-    require_own_folder,
+    require_private_folder,
 )
 from penstock.spark.journal.store import open_store
-from penstock.spark.source import position_of
+from penstock.spark.workers.journal_source import position_of
 
-__all__ = ["Checkpoint", "CheckpointError", "Extent", "Progress"]
+__all__ = ["Checkpoint", "CheckpointError", "CheckpointProgress", "JournalExtent"]
 
 FORMAT: Final = 1
 ABOUT: Final = "pipeline.json"
@@ -48,7 +48,7 @@ class CheckpointError(Exception):
     """A checkpoint that a pipeline cannot go on from."""
 
 
-class Extent(Protocol):
+class JournalExtent(Protocol):
     """Which rows a journal has, and which journal it is."""
 
     @property
@@ -64,7 +64,7 @@ class Extent(Protocol):
         """Tells it from all others."""
 
 
-class Progress(NamedTuple):
+class CheckpointProgress(NamedTuple):
     """How far Spark has come: the last batch that is done, and where it ended in each journal."""
 
     batch: int
@@ -91,12 +91,12 @@ class Checkpoint:
         """Make the folder the one of the pipeline ``name``, or find that it is."""
         try:
             if is_local(self.place):
-                make_own_folder(Path(self._root), marks=(ABOUT,))
+                make_private_folder(Path(self._root), marks=(ABOUT,))
             else:
                 self._files.create_dir(self._root, recursive=True)
             if not self.holds(name, inputs):
                 self.remember(ABOUT, json.dumps(about(name, inputs)))
-        except NotOwn as error:
+        except NotPrivate as error:
             raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
         except OSError as error:
             raise CheckpointError(
@@ -156,14 +156,16 @@ class Checkpoint:
         """Where the rows of an input are kept."""
         return f"{self.place}/journal-{number}"
 
-    def progress(self, journals: Sequence[Extent], last: Progress | None = None) -> Progress:
+    def progress(
+        self, journals: Sequence[JournalExtent], last: CheckpointProgress | None = None
+    ) -> CheckpointProgress:
         """How far Spark has come. If it is known how far it had, that takes one look at a file."""
         batch = self._last("commits") if last is None else self._next_behind(last.batch)
         if batch is None:
-            return last or Progress(-1, tuple(journal.start for journal in journals))
-        return Progress(batch, self._positions(batch, journals))
+            return last or CheckpointProgress(-1, tuple(journal.start for journal in journals))
+        return CheckpointProgress(batch, self._positions(batch, journals))
 
-    def unfinished(self, journals: Sequence[Extent]) -> tuple[tuple[int, int], ...]:
+    def unfinished(self, journals: Sequence[JournalExtent]) -> tuple[tuple[int, int], ...]:
         """The rows of the batch that was planned and is not done, from and to, for each journal."""
         planned, done = self._last("offsets"), self._last("commits")
         if planned is None or planned == done:
@@ -171,7 +173,7 @@ class Checkpoint:
         begun = tuple(0 for _ in journals) if done is None else self._positions(done, journals)
         return tuple(zip(begun, self._positions(planned, journals), strict=True))
 
-    def require_whole(self, journals: Sequence[Extent]) -> None:
+    def require_whole(self, journals: Sequence[JournalExtent]) -> None:
         """Refuse a checkpoint from which Spark would not go on where it was."""
         planned, done = self._last("offsets"), self._last("commits")
         if planned is None:
@@ -197,8 +199,8 @@ class Checkpoint:
         """Refuse a local folder that is not one's own, if it is there."""
         try:
             if is_local(self.place) and Path(self._root).exists():
-                require_own_folder(Path(self._root))
-        except NotOwn as error:
+                require_private_folder(Path(self._root))
+        except NotPrivate as error:
             raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
 
     def _require_free(self) -> None:
@@ -221,14 +223,16 @@ class Checkpoint:
             pass
         raise CheckpointError(f"{self.for_spark}/{file} is missing or damaged; {REMEDY}")
 
-    def _require_nothing_committed(self, done: int | None, journals: Sequence[Extent]) -> None:
+    def _require_nothing_committed(
+        self, done: int | None, journals: Sequence[JournalExtent]
+    ) -> None:
         if done is not None or any(journal.start for journal in journals):
             raise CheckpointError(
                 f"{self.for_spark} has no plan of any batch although rows were processed: files "
-                f"are missing, and to begin anew would lose rows; {REMEDY}"
+                f"are missing, and to begin again would lose rows; {REMEDY}"
             )
 
-    def _require_rows(self, journal: Extent, position: int, batch: int) -> None:
+    def _require_rows(self, journal: JournalExtent, position: int, batch: int) -> None:
         if position > journal.end:
             raise CheckpointError(
                 f"batch {batch} in {self.for_spark} goes up to row {position}, but the journal "
@@ -236,7 +240,7 @@ class Checkpoint:
             )
 
     def _require_committed(
-        self, journal: Extent, done: int | None, journals: Sequence[Extent]
+        self, journal: JournalExtent, done: int | None, journals: Sequence[JournalExtent]
     ) -> None:
         number = list(journals).index(journal)
         position = 0 if done is None else self._positions(done, journals)[number]
@@ -268,7 +272,7 @@ class Checkpoint:
                 f"{' and '.join(mine['inputs'])!r}; name another place, or keep the schema"
             )
 
-    def _positions(self, batch: int, journals: Sequence[Extent]) -> tuple[int, ...]:
+    def _positions(self, batch: int, journals: Sequence[JournalExtent]) -> tuple[int, ...]:
         """Where a batch ended in each journal, as Spark wrote it down."""
         file = f"{SPARK}/offsets/{batch}"
         lines = (self._read(file) or "").splitlines()
@@ -310,7 +314,7 @@ class Checkpoint:
         try:
             with os.fdopen(open_to_read(path), "rb") as stream:
                 return stream.read().decode("utf-8", errors="replace")
-        except NotOwn as error:
+        except NotPrivate as error:
             raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
 
     def _has(self, file: str) -> bool:

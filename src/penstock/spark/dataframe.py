@@ -2,31 +2,184 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from uuid import uuid4
 
 import pyarrow as pa
 
 from penstock.api import Subscriber
-from penstock.demand import Outlet, require_subscriber, shorten
-from penstock.flow.elements import PENDING, Elements, Host, close, started
-from penstock.flow.fluent import opened
-from penstock.flow.stage import Origin
+from penstock.core import BaseSubscription, require_subscriber, shorten
+from penstock.flow.base_flow import opened
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
+from penstock.flow.engine.stage import Origin
 from penstock.runtime import ThreadPool
-from penstock.spark.arrow_batches import batches_of
+from penstock.spark.egress.rows import RowReader
 from penstock.spark.failures import explained
-from penstock.spark.rows import RowReader
-from penstock.spark.session import require_running
+from penstock.spark.session.spark_session import require_running
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["DataFramePublisher", "FromDataFrame"]
+__all__ = [
+    "ArrowBatches",
+    "DataFramePublisher",
+    "FromDataFrame",
+    "batches_of",
+]
+
+NEXT_PARTITION: Final = 1
+FAILED: Final = -1
+NUMBER: Final = struct.Struct("!i")
+
+
+class ArrowBatches(ABC):
+    """One run through a DataFrame. Nothing is computed before the first batch is pulled."""
+
+    def __init__(self, dataframe: Any) -> None:
+        self._dataframe = dataframe
+        self._tag = f"penstock-{uuid4()}"
+        self._interrupted = False
+
+    @abstractmethod
+    def pull(self) -> Iterator[pa.RecordBatch]:
+        """The batches. They end early, without an error, once they are interrupted."""
+
+    def interrupt(self) -> None:
+        """Let whoever waits for a batch go on, at once. May be called from any thread."""
+        self._interrupted = True
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Let Spark compute no further; may take a while."""
+
+
+def batches_of(dataframe: DataFrame) -> ArrowBatches:
+    """A run through ``dataframe``."""
+    if type(dataframe).__module__.startswith("pyspark.sql.connect."):
+        return RemoteBatches(dataframe)
+    return LocalBatches(dataframe)
+
+
+class LocalBatches(ArrowBatches):
+    """Those of a session in this process: its JVM serves them, partition by partition."""
+
+    def __init__(self, dataframe: Any) -> None:
+        super().__init__(dataframe)
+        self._context = dataframe.sparkSession.sparkContext
+        self._socket: socket.socket | None = None
+        self._stream: BinaryIO | None = None
+
+    def pull(self) -> Iterator[pa.RecordBatch]:
+        """Ask for a partition, read its batches, and so on."""
+        schema = self._schema()
+        try:
+            stream, server = self._serve()
+            while not self._interrupted and self._has_partition(stream, server):
+                while (size := read_number(stream)) >= 0:
+                    yield pa.ipc.read_record_batch(pa.py_buffer(stream.read(size)), schema)
+        except Exception:
+            if not self._interrupted:
+                raise
+        finally:
+            self._disconnect()
+
+    def interrupt(self) -> None:
+        """End the connection, which is what the thread that pulls waits for, mostly."""
+        super().interrupt()
+        if self._socket is not None:
+            try:
+                self._socket.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # it has ended already
+
+    def stop(self) -> None:
+        """Cancel the job that is being computed, or about to be."""
+        from py4j.protocol import Py4JError
+
+        if self._context._jsc is None:
+            return  # the session has been stopped
+        try:
+            self._context._jsc.sc().cancelJobGroupAndFutureJobs(self._tag)
+        except (Py4JError, OSError):
+            pass  # the JVM is gone, and its jobs with it
+
+    def _schema(self) -> pa.Schema:
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        option = "spark.sql.execution.arrow.useLargeVarTypes"
+        is_large = self._dataframe.sparkSession.conf.get(option) == "true"
+        return to_arrow_schema(self._dataframe.schema, timezone="UTC", prefers_large_types=is_large)
+
+    def _serve(self) -> tuple[BinaryIO, Any]:
+        from pyspark.util import local_connect_and_auth
+
+        self._context.setJobGroup(self._tag, "batches for a subscriber", interruptOnCancel=True)
+        encoded = self._dataframe._jdf.toArrowBatchRdd()
+        serve = self._context._jvm.PythonRDD.toLocalIteratorAndServe
+        port, secret, server = serve(encoded, False)  # no partition ahead of demand
+        self._stream, self._socket = local_connect_and_auth(port, secret)
+        self._socket.settimeout(None)  # a partition takes as long as it takes
+        return self._stream, server
+
+    def _disconnect(self) -> None:
+        if self._socket is not None and self._stream is not None:
+            self._socket.close()
+            try:
+                self._stream.close()
+            except OSError:
+                pass  # what was still to be sent has nobody to go to
+
+    def _has_partition(self, stream: BinaryIO, server: Any) -> bool:
+        stream.write(NUMBER.pack(NEXT_PARTITION))
+        stream.flush()
+        status = read_number(stream)
+        if status == FAILED:
+            server.getResult()  # raises what happened
+        return status == NEXT_PARTITION
+
+
+class RemoteBatches(ArrowBatches):
+    """Those of a session of Spark Connect: the server computes ahead of what is pulled."""
+
+    def pull(self) -> Iterator[pa.RecordBatch]:
+        """Read what the server sends."""
+        session = self._dataframe.sparkSession
+        plan = self._dataframe._plan
+        session.addTag(self._tag)
+        try:
+            answers = session.client.to_table_as_iterator(
+                plan.to_proto(session.client), plan.observations
+            )
+            for answer in answers:
+                if isinstance(answer, pa.Table):
+                    yield from answer.to_batches()
+        except Exception:
+            if not self._interrupted:
+                raise
+        finally:
+            session.removeTag(self._tag)
+
+    def stop(self) -> None:
+        """Let the server stop the query."""
+        self._dataframe.sparkSession.interruptTag(self._tag)
+
+
+def read_number(stream: BinaryIO) -> int:
+    """A number, as Spark writes it in front of what it sends."""
+    encoded = stream.read(NUMBER.size)
+    if len(encoded) < NUMBER.size:
+        raise ConnectionError("Spark has gone while it computed a partition")
+    number: int = NUMBER.unpack(encoded)[0]
+    return number
 
 
 class DataFramePublisher:
-    """The batches of a DataFrame, which each subscriber has computed anew."""
+    """The batches of a DataFrame, which each subscriber has computed again."""
 
     def __init__(self, dataframe: DataFrame) -> None:
         self._dataframe = require_batch_dataframe(dataframe)
@@ -34,12 +187,12 @@ class DataFramePublisher:
     def subscribe(self, subscriber: Subscriber[pa.RecordBatch]) -> None:
         """Start a run for ``subscriber``; Spark starts with the first request."""
         require_subscriber(subscriber)  # 1.9
-        run = Run(self._dataframe, subscriber)
+        run = DataFrameSubscription(self._dataframe, subscriber)
         del subscriber  # 3.13: an error that somebody keeps also keeps this frame
         run.wake()
 
 
-class Run(Outlet[pa.RecordBatch]):
+class DataFrameSubscription(BaseSubscription[pa.RecordBatch]):
     """One subscriber's way through the DataFrame, on a thread of its own.
 
     A second thread stops Spark while the first one waits for it.
@@ -94,9 +247,9 @@ class FromDataFrame(Origin):
         self._publisher = DataFramePublisher(dataframe)
         self._batches = batches
 
-    def open(self, host: Host, each: int) -> Elements:
+    def open(self, run: RunContext, per_output: int) -> Elements:
         """Subscribe to the batches, of which one is held at a time."""
-        batches = opened(self._publisher, host, prefetch=1)
+        batches = opened(self._publisher, run, prefetch=1)
         return batches if self._batches else started(self._rows(batches))
 
     def _rows(self, batches: Elements) -> Elements:

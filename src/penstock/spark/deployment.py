@@ -9,12 +9,13 @@ from typing import Any
 
 from penstock.api import Publisher
 from penstock.delivery import DataFrameSink
-from penstock.flow.fluent import Fluent, with_origin
-from penstock.spark.pipeline import BatchListener, Pipeline
-from penstock.spark.run import Run
+from penstock.flow.base_flow import BaseFlow, origins_of, rewritten
+from penstock.flow.engine.stage import Origin
+from penstock.spark.plan import BatchListener, SparkPlan
+from penstock.spark.run import SparkRun
 from penstock.spark.spark_flow import FromSpark, SparkFlow
 
-__all__ = ["Deployment", "deployed", "from_spark_in", "pipeline_in"]
+__all__ = ["Deployment", "deployed", "from_spark_in", "spark_plan_in"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,25 +34,25 @@ class Deployment:
     remote: str | None = field(default=None, repr=False)  # it may hold a token
     ui: bool = False
     accept_state_change: bool = False
-    watch: Callable[[Run], object] | None = None
+    watch: Callable[[SparkRun], object] | None = None
     batches: BatchListener | None = None
     sinks: tuple[DataFrameSink, ...] = ()
     rows: bool = True
 
-    def of(self, pipeline: Pipeline) -> Pipeline:
+    def of(self, plan: SparkPlan) -> SparkPlan:
         """``pipeline`` as it is deployed."""
-        settings = pipeline.settings
+        settings = plan.settings
         if self.master or self.remote:
             settings = replace(settings, master=self.master, remote=self.remote, session=None)
         return replace(
-            pipeline,
-            name=self.name or pipeline.name,
+            plan,
+            name=self.name or plan.name,
             settings=replace(settings, ui=self.ui or settings.ui),
-            checkpoint=self.checkpoint or pipeline.checkpoint,
+            checkpoint=self.checkpoint or plan.checkpoint,
             watch=self.watch,
             batches=self.batches,
-            accept_state_change=self.accept_state_change or pipeline.accept_state_change,
-            sinks=pipeline.sinks + self.sinks,
+            accept_state_change=self.accept_state_change or plan.accept_state_change,
+            sinks=plan.sinks + self.sinks,
         )
 
 
@@ -59,33 +60,35 @@ def deployed(publisher: Publisher[Any], deployment: Deployment) -> Publisher[Any
     """``publisher`` with its way through Spark as ``deployment`` has it."""
     if isinstance(publisher, SparkFlow):
         publisher = publisher.rows()
-    if not isinstance(publisher, Fluent):
+    if not isinstance(publisher, BaseFlow) or from_spark_in(publisher) is None:
         return publisher
-    moved: Any = copy(publisher.plan.origin)
-    if isinstance(moved, FromSpark):
-        moved.pipeline = deployment.of(moved.pipeline)
+
+    def moved(origin: Origin) -> Origin | None:
+        if not isinstance(origin, FromSpark):
+            return None
+        here = copy(origin)
+        here.plan = deployment.of(origin.plan)
         if not deployment.rows:
-            moved.decode = None
-    elif (upstream := getattr(moved, "upstream", None)) is not None:
-        moved.upstream = deployed(upstream, deployment)
-    else:
-        return publisher
-    return with_origin(publisher, moved)
+            here.decode = None
+        return here
+
+    return rewritten(publisher, moved)
 
 
-def pipeline_in(publisher: Publisher[Any]) -> Pipeline | None:
+def spark_plan_in(publisher: Publisher[Any]) -> SparkPlan | None:
     """The way through Spark that ``publisher`` takes, if it takes one."""
     origin = from_spark_in(publisher)
-    return None if origin is None else origin.pipeline
+    return None if origin is None else origin.plan
 
 
 def from_spark_in(publisher: Publisher[Any]) -> FromSpark | None:
     """Where the elements of ``publisher`` come back from Spark, if they do."""
     if isinstance(publisher, SparkFlow):
         publisher = publisher.rows()
-    if not isinstance(publisher, Fluent):
-        return None
-    origin: Any = publisher.plan.origin
-    if isinstance(origin, FromSpark):
-        return origin
-    return from_spark_in(getattr(origin, "upstream", None) or origin)
+    found = [origin for origin in origins_of(publisher) if isinstance(origin, FromSpark)]
+    if len(found) > 1:
+        raise ValueError(
+            f"the flow comes from Spark in {len(found)} places, and has one checkpoint: join them "
+            "on Spark, by union or join"
+        )
+    return found[0] if found else None

@@ -9,6 +9,7 @@ __all__ = [
     "OutOfSpace",
     "SparkFailed",
     "SparkLost",
+    "SparkUnavailable",
     "Stopped",
     "UserError",
     "WorkerLost",
@@ -153,3 +154,7 @@ def _first_line(text: str) -> str:
 def _shortened(text: str) -> str:
     text = text.strip()
     return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
+
+
+class SparkUnavailable(RuntimeError):
+    """Spark cannot be used here; the text says why, and what to do."""

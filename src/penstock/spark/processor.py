@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.api import Processor, Subscriber, Subscription
+from penstock.core import IdentityProcessor
 from penstock.flow import Flow
-from penstock.flow.elements import taken_out
-from penstock.reference import IdentityProcessor
-from penstock.spark.schema import SchemaLike
+from penstock.flow.engine.run_context import taken_out
+from penstock.spark.ingest.schema import SchemaLike
 from penstock.spark.spark_flow import SparkFlow
 
 __all__ = ["SparkProcessor"]

@@ -20,31 +20,32 @@ from typing import Any, Final
 import pyarrow as pa
 
 from penstock.api import Publisher
-from penstock.demand import COMPLETED
-from penstock.flow.elements import Elements, Host
-from penstock.flow.event_loop import remember_running_loop
+from penstock.core import COMPLETED
+from penstock.flow.engine.event_loop import remember_running_loop
+from penstock.flow.engine.run_context import Elements, RunContext
+from penstock.observe.meters import EmittedMeter, RowAges, Timestamped
+from penstock.observe.status import BatchStatus
 from penstock.runtime import report_undelivered
-from penstock.spark.apart import apart
-from penstock.spark.batch_counts import BatchCounts
-from penstock.spark.batch_elements import Decode
-from penstock.spark.checkpoint import Checkpoint, Progress
-from penstock.spark.conversion import Converter
-from penstock.spark.delivering import Delivering
+from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
+from penstock.spark.egress.batch_counts import BatchCounts
+from penstock.spark.egress.batch_delivery import BatchDelivery
+from penstock.spark.egress.batch_elements import Decode
+from penstock.spark.egress.query import NativeSink, ProgramSink, Query
+from penstock.spark.egress.retries import Retries
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
-from penstock.spark.gauges import Ages, BatchReading, Emitted, InputReading, RunReading, Seen
-from penstock.spark.input_reading import input_reading
+from penstock.spark.ingest.conversion import Converter
+from penstock.spark.ingest.journal_subscriber import JournalSubscriber
+from penstock.spark.ingest.on_own_thread import on_own_thread
+from penstock.spark.ingest.portion import WithoutPositions
 from penstock.spark.journal import Journal, JournalError
-from penstock.spark.pipeline import Input, Pipeline, require_resumable
-from penstock.spark.portion import WithoutPlaces
-from penstock.spark.query import NativeSink, Query, ToProgram
-from penstock.spark.recorder import Recorder
-from penstock.spark.retries import Retries
-from penstock.spark.session import require_startable, spark_session
-from penstock.spark.shipping import divided, require_sendable
-from penstock.spark.source import JournalRead
-from penstock.spark.state_change import with_state_checked
+from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
+from penstock.spark.run_counts import InputCounts, RunCounts, input_counts
+from penstock.spark.session.spark_session import require_startable, spark_session
+from penstock.spark.state.state_change import with_state_checked
+from penstock.spark.workers.journal_source import JournalRead
+from penstock.spark.workers.pickling import divided, require_sendable
 
-__all__ = ["Run"]
+__all__ = ["SparkRun"]
 
 BUSY: Final = 0.02
 """The seconds between two looks at a query that has something to do."""
@@ -54,45 +55,49 @@ ENDING: Final = 30.0
 LATENCIES: Final = 1000
 
 logger = logging.getLogger("penstock")
-stopping: Final[set[Run]] = set()
+stopping: Final[set[SparkRun]] = set()
 """The runs of this process that were stopped: until they have ended, they hold their places."""
 
 
-class Run:
+class SparkRun:
     """Takes one subscription to a pipeline from its inputs to its rows, and to its end."""
 
     def __init__(
-        self, pipeline: Pipeline, host: Host, decode: Decode | None, sink: NativeSink | None = None
+        self,
+        plan: SparkPlan,
+        run: RunContext,
+        decode: Decode | None,
+        sink: NativeSink | None = None,
     ) -> None:
-        self._pipeline = pipeline
+        self._plan = plan
         self._sink = sink
-        self._emitted = Emitted()
-        is_watched = pipeline.watch is not None  # else nobody pays for what nobody can read
+        self._emitted = EmittedMeter()
+        is_watched = plan.watch is not None  # else nobody pays for what nobody can read
         passed = self._emitted.passed if is_watched else None
         self._gives_rows = decode is not None
-        self.counts = BatchCounts(enabled=is_watched)
+        self.batch_counts = BatchCounts(enabled=is_watched)
         self._woken = threading.Event()
-        self._delivering = Delivering(
-            pipeline, decode, host, self.stop, self._fail, self._woken.set, passed
+        self._delivering = BatchDelivery(
+            plan, decode, run, self.stop, self._fail, self._woken.set, passed
         )
         self._emitter = self._delivering.emitter
         self._stopped = False
         self._journals: list[Journal] = []
-        self._recorders: list[Recorder] = []
-        self._ages: list[Ages] = []
+        self._recorders: list[JournalSubscriber] = []
+        self._ages: list[RowAges] = []
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
-        self._done = self._done_before = Progress(-1, ())
+        self._done = self._done_before = CheckpointProgress(-1, ())
         self._done_at = monotonic()
-        self._last_batch: BatchReading | None = None
+        self._last_batch: BatchStatus | None = None
         self._replayed: tuple[tuple[int, int], ...] = ()
         self._query: Query | None = None
-        self._failure: Seen | None = None
-        self._retries = Retries(pipeline.name)
+        self._failure: Timestamped | None = None
+        self._retries = Retries(plan.name)
         self._draining = False
 
     def elements(self) -> Elements:
         """What comes out. The run begins, and ends at the latest when these are closed."""
-        name = f"penstock-spark-{self._pipeline.name}"
+        name = f"penstock-spark-{self._plan.name}"
         # The inputs are subscribed to on that thread, and find the subscriber's asyncio loop here.
         context = copy_context()
         remember_running_loop(context)
@@ -121,15 +126,15 @@ class Run:
             recorder.drain()
         self._woken.set()
 
-    def reading(self) -> RunReading:
+    def snapshot(self) -> RunCounts:
         """What it does now. From any thread."""
         latencies = tuple(self._latencies.popleft() for _ in range(len(self._latencies)))
         oldest = [age for ages in tuple(self._ages) if (age := ages.oldest) is not None]
         query = self._query
-        return RunReading(
+        return RunCounts(
             started=query is not None,
             restarts=self._retries.restarts,
-            inputs=tuple(self._input_readings()),
+            inputs=tuple(self._input_counts()),
             batch=self._last_batch,
             done_batch=self._done.batch,
             delivering=self._emitter.waits,
@@ -143,14 +148,14 @@ class Run:
             replayed=self._replayed,
             page=None if query is None else query.page,
             is_out_of_space=self._retries.is_out_of_space,
-            counts=self.counts.totals,
+            counts=self.batch_counts.totals,
         )
 
-    def _input_readings(self) -> Iterator[InputReading]:
+    def _input_counts(self) -> Iterator[InputCounts]:
         done = zip(self._done.positions, self._done_before.positions, strict=True)
-        parts = zip(self._pipeline.inputs, self._journals, self._recorders, done, strict=False)
+        parts = zip(self._plan.inputs, self._journals, self._recorders, done, strict=False)
         for each, journal, recorder, (position, position_before) in parts:
-            yield input_reading(each, journal, recorder, position, position_before)
+            yield input_counts(each, journal, recorder, position, position_before)
 
     # The thread of the run.
 
@@ -169,68 +174,68 @@ class Run:
 
     def _end(self, ending: Exception) -> None:
         if self._stopped and ending is not COMPLETED:
-            report_undelivered(ending, f"the pipeline {self._pipeline.name} had been cancelled")
+            report_undelivered(ending, f"the pipeline {self._plan.name} had been cancelled")
         else:
             if isinstance(ending, SparkFailed):
-                self._failure = Seen(time(), ending)
+                self._failure = Timestamped(time(), ending)
             self._emitter.end(ending)
 
     def _go(self, leaving: ExitStack) -> None:
-        pipeline = self._pipeline
-        require_resumable(pipeline)
-        require_startable(pipeline.settings)
-        require_sendable(pipeline)
+        plan = self._plan
+        require_resumable(plan)
+        require_startable(plan.settings)
+        require_sendable(plan)
         self._wait_for_others()
-        checkpoint = Checkpoint(pipeline.checkpoint or self._temporary_folder(leaving))
-        checkpoint.claim(pipeline.name, [each.schema.ddl for each in pipeline.inputs])
-        for number, each in enumerate(pipeline.inputs):
+        checkpoint = Checkpoint(plan.checkpoint or self._temporary_folder(leaving))
+        checkpoint.claim(plan.name, [each.schema.ddl for each in plan.inputs])
+        for number, each in enumerate(plan.inputs):
             self._journals.append(self._opened(each, checkpoint.for_journal(number), leaving))
         checkpoint.require_whole(self._journals)
         self._done = self._done_before = checkpoint.progress(self._journals)
-        self.counts.go_on_after(self._done.batch)
+        self.batch_counts.go_on_after(self._done.batch)
         self._replayed = checkpoint.unfinished(self._journals)
-        inputs = [each if pipeline.checkpoint else each.live for each in pipeline.inputs]
+        inputs = [each if plan.checkpoint else each.live for each in plan.inputs]
         # All at once: one that cannot go on must not find that others have begun.
         sources = list(map(behind_journal, inputs, self._journals))
-        if pipeline.watch is not None:
-            pipeline.watch(self)
+        if plan.watch is not None:
+            plan.watch(self)
         leaving.callback(self._delivering.close)
-        self._delivering.open(None if pipeline.checkpoint is None else checkpoint.begin_run())
+        self._delivering.open(None if plan.checkpoint is None else checkpoint.begin_run())
         for each, journal, source in zip(inputs, self._journals, sources, strict=True):
             self._record(each, journal, source, leaving)
         if self._stopped:
             return  # before Spark is started for nobody
-        session = spark_session(pipeline.settings)
+        session = spark_session(plan.settings)
         while not self._stopped:
-            query = Query(session, pipeline.name, counts=self.counts.enabled)
+            query = Query(session, plan.name, counts=self.batch_counts.enabled)
             try:
                 self._watch(query, checkpoint)
                 return
             except (WorkerLost, OutOfSpace) as failure:
                 self._pause(self._retries.pause_after(failure))
             finally:
-                self.counts.update(query)
+                self.batch_counts.update(query)
                 self._query = None
                 query.stop()
 
     def _wait_for_others(self) -> None:
         """Let a run end that had the same checkpoint; it was stopped a moment ago."""
         for other in tuple(stopping):
-            if other._thread is not self._thread and other._uses(self._pipeline.checkpoint):
+            if other._thread is not self._thread and other._uses(self._plan.checkpoint):
                 other._thread.join(ENDING)
             if not other._thread.is_alive():
                 stopping.discard(other)
 
     def _uses(self, checkpoint: str | None) -> bool:
-        return checkpoint is not None and self._pipeline.checkpoint == checkpoint
+        return checkpoint is not None and self._plan.checkpoint == checkpoint
 
     def _temporary_folder(self, leaving: ExitStack) -> str:
         folder = tempfile.mkdtemp(prefix="penstock-")
         leaving.callback(shutil.rmtree, folder, ignore_errors=True)
-        logger.info("%s has no checkpoint: a crash loses its rows", self._pipeline.name)
+        logger.info("%s has no checkpoint: a crash loses its rows", self._plan.name)
         return folder
 
-    def _opened(self, each: Input, place: str, leaving: ExitStack) -> Journal:
+    def _opened(self, each: SparkInput, place: str, leaving: ExitStack) -> Journal:
         journal = Journal.open(
             place, each.schema.arrow, max_rows=each.max_rows, max_bytes=each.max_bytes
         )
@@ -238,25 +243,25 @@ class Run:
         return journal
 
     def _record(
-        self, each: Input, journal: Journal, source: Publisher[Any], leaving: ExitStack
+        self, each: SparkInput, journal: Journal, source: Publisher[Any], leaving: ExitStack
     ) -> None:
         """Let the elements of an input into its journal, behind those that are in it already."""
-        ages = Ages()
+        ages = RowAges()
         if journal.end > journal.start:
             ages.note(journal.end)
         self._ages.append(ages)
         converter = Converter(each.schema)
-        recorder = Recorder(
+        recorder = JournalSubscriber(
             journal,
-            WithoutPlaces(converter) if each.is_placed else converter,
+            WithoutPositions(converter) if each.is_placed else converter,
             on_failure=self._fail,
-            on_misfit=each.on_misfit,
+            on_dead_letter=each.on_dead_letter,
             on_appended=ages.note,
             position_of=each.place_of,
             replays=each.replays,
         )
         self._recorders.append(recorder)
-        source = apart(source, leaving)
+        source = on_own_thread(source, leaving)
         leaving.callback(recorder.stop)
         if not journal.sealed:
             source.subscribe(recorder)
@@ -269,19 +274,19 @@ class Run:
             self._emitter.end(error)
             self.stop()
         elif isinstance(error, JournalError):
-            report_undelivered(error, f"the pipeline {self._pipeline.name} had been cancelled")
+            report_undelivered(error, f"the pipeline {self._plan.name} had been cancelled")
         # Else a source takes it for a failure that it is no longer wanted.
 
     def _watch(self, query: Query, checkpoint: Checkpoint) -> None:
         """Start the query, and return when it has processed all that will ever come."""
-        through, rest = divided(self._pipeline)
-        self.counts.reads(through=through is not None)
+        through, rest = divided(self._plan)
+        self.batch_counts.reads(through=through is not None)
         journals = [checkpoint.for_journal(number) for number in range(len(self._journals))]
         query.start(
-            [JournalRead(journal, self._pipeline.batch_rows, through) for journal in journals],
-            with_state_checked(rest.transform, self._pipeline, checkpoint),
+            [JournalRead(journal, self._plan.batch_rows, through) for journal in journals],
+            with_state_checked(rest.transform, self._plan, checkpoint),
             self._sink or self._counted(query),
-            self._pipeline.output_mode,
+            self._plan.output_mode,
             checkpoint.for_spark,
         )
         self._query = query
@@ -292,16 +297,16 @@ class Run:
                 raise Stopped("nobody wants the rows")
             query.require_active()
             self._free(checkpoint)
-            self.counts.update(query, self._done.batch)
+            self.batch_counts.update(query, self._done.batch)
             if self._has_all and query.is_idle:
                 return
 
-    def _counted(self, query: Query) -> ToProgram:
+    def _counted(self, query: Query) -> ProgramSink:
         """Where batches go, by way of the counts."""
         target = self._delivering.target
 
         def deliver(number: int, table: pa.Table) -> None:
-            self.counts.arrived(query, number, table.num_rows if self._gives_rows else None)
+            self.batch_counts.arrived(query, number, table.num_rows if self._gives_rows else None)
             target.deliver(number, table)
 
         return target._replace(deliver=deliver)
@@ -325,7 +330,7 @@ class Run:
                 if recorder.waits_for_room:
                     recorder.committed(position)
 
-    def _measure(self, before: Progress) -> None:
+    def _measure(self, before: CheckpointProgress) -> None:
         """Note how long the rows took that are done now."""
         rows = sum(self._done.positions) - sum(before.positions)
         ages = zip(self._ages, self._done.positions, strict=True)
@@ -333,7 +338,7 @@ class Run:
         self._latencies.extend(seconds)
         now = monotonic()
         taken = min(now - self._done_at, max(seconds, default=0.0))
-        self._last_batch = BatchReading(self._done.batch, rows, taken)
+        self._last_batch = BatchStatus(self._done.batch, rows, taken)
         self._done_at = now
 
     @property
@@ -368,7 +373,7 @@ class Run:
             self._woken.wait(seconds)
 
 
-def behind_journal(each: Input, journal: Journal) -> Publisher[Any]:
+def behind_journal(each: SparkInput, journal: Journal) -> Publisher[Any]:
     """The elements of an input that its journal does not have yet; if it is sealed, nobody asks."""
     last = journal.last_source_position
     if last is None or journal.sealed:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import pyarrow as pa
 
 from penstock.api import Publisher, Subscriber
-from penstock.demand import shorten
+from penstock.core import shorten
 from penstock.flow import Flow
-from penstock.flow.arguments import require_callable, require_flag, require_size, require_text
-from penstock.flow.elements import Elements, Host
-from penstock.flow.fluent import Fluent
-from penstock.flow.stage import Origin, Part, Replay
-from penstock.spark.batch_elements import (
+from penstock.flow.base_flow import BaseFlow
+from penstock.flow.checks import require_callable, require_flag, require_size, require_text
+from penstock.flow.engine.run_context import Elements, RunContext
+from penstock.flow.engine.stage import FlowNode, Origin, Replay
+from penstock.spark.egress.batch_elements import (
     Decode,
     NumberedBatch,
     Positioned,
@@ -27,23 +27,23 @@ from penstock.spark.batch_elements import (
     positioned_in,
     rows_of,
 )
-from penstock.spark.dataframe_sinks import for_each_batch
-from penstock.spark.pipeline import (
-    Input,
-    Pipeline,
+from penstock.spark.egress.dataframe_sinks import for_each_batch
+from penstock.spark.egress.query import NativeSink
+from penstock.spark.ingest.schema import Schema, SchemaLike
+from penstock.spark.plan import (
+    SparkInput,
+    SparkPlan,
     Step,
     joined,
     require_output_mode,
     require_replay,
     require_resumable,
-    resuming,
+    resume_mode,
     united,
 )
-from penstock.spark.query import NativeSink
-from penstock.spark.run import Run
-from penstock.spark.schema import Schema, SchemaLike
-from penstock.spark.session import SparkSettings
-from penstock.spark.stages import BatchStage, FrameStage, RowStage, SparkStage
+from penstock.spark.run import SparkRun
+from penstock.spark.session.spark_session import SparkSettings
+from penstock.spark.workers.functions import BatchStage, FrameStage, RowStage, SparkStage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -65,8 +65,10 @@ class SparkFlow:
     Python functions run in Spark's workers, adjacent ones in one pass. Rows are named tuples.
     """
 
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
+    on_spark = True
+
+    def __init__(self, plan: SparkPlan) -> None:
+        self._plan = plan
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Start a query for ``subscriber``, whose demand drives it."""
@@ -119,7 +121,7 @@ class SparkFlow:
         """
         if not isinstance(other, SparkFlow):
             raise TypeError(f"join needs another SparkFlow, not {shorten(other)}")
-        mine, theirs = self._pipeline, other._pipeline
+        mine, theirs = self._plan, other._plan
         return self._with(other, first=joined(mine, theirs, on, how))
 
     def union(self, *others: SparkFlow) -> SparkFlow:
@@ -130,25 +132,25 @@ class SparkFlow:
         for other in others:
             if not isinstance(other, SparkFlow):
                 raise TypeError(f"union needs other SparkFlows, not {shorten(other)}")
-        pipelines = [self._pipeline, *(other._pipeline for other in others)]
-        return self._with(*others, first=united(pipelines))
+        plans = [self._plan, *(other._plan for other in others)]
+        return self._with(*others, first=united(plans))
 
     def _with(self, *others: SparkFlow, first: Step) -> SparkFlow:
         """This stream and others, which ``first`` makes one of."""
-        inputs = [each for flow in (self, *others) for each in flow._pipeline.inputs]
-        pipeline = replace(self._pipeline, inputs=tuple(inputs), first=first, stages=())
-        require_resumable(pipeline)
-        return SparkFlow(pipeline)
+        inputs = [each for flow in (self, *others) for each in flow._plan.inputs]
+        plan = replace(self._plan, inputs=tuple(inputs), first=first, stages=())
+        require_resumable(plan)
+        return SparkFlow(plan)
 
     # What comes back.
 
     def rows(self) -> Flow[Any]:
         """The rows as a ``Flow`` of named tuples, with all its operators, in this program."""
-        return Fluent._from(FromSpark("on_spark", self._pipeline, rows_of))
+        return BaseFlow._from(FromSpark("on_spark", self._plan, rows_of))
 
     def batches(self) -> Flow[pa.RecordBatch]:
         """The rows as a ``Flow`` of Arrow batches, which costs nothing per row."""
-        return Fluent._from(FromSpark("on_spark", self._pipeline, batches_of))
+        return BaseFlow._from(FromSpark("on_spark", self._plan, batches_of))
 
     def numbered_batches(self) -> Flow[NumberedBatch]:
         """Whole batches with their numbers, for a sink that stores both or none.
@@ -157,7 +159,7 @@ class SparkFlow:
         ``batch.mark`` together with the rows asks ``batch.is_stored(its_last_mark)``. A batch of
         Spark that has no rows comes as well.
         """
-        return Fluent._from(FromSpark("on_spark", self._pipeline, numbered))
+        return BaseFlow._from(FromSpark("on_spark", self._plan, numbered))
 
     def positioned(self) -> Flow[Positioned]:
         """The rows with the number of their batch and their place in it.
@@ -166,7 +168,7 @@ class SparkFlow:
         has the same place again, so a sink that stores ``row.mark`` together with the row asks
         ``row.is_stored(its_last_mark)``, and has each row once.
         """
-        return Fluent._from(FromSpark("on_spark", self._pipeline, positioned_in))
+        return BaseFlow._from(FromSpark("on_spark", self._plan, positioned_in))
 
     def write(
         self,
@@ -187,7 +189,7 @@ class SparkFlow:
             partition_by,
             table,
         )
-        return Fluent._from(FromSpark("write", self._pipeline, nothing_of, sink))
+        return BaseFlow._from(FromSpark("write", self._plan, nothing_of, sink))
 
     def for_each_batch(self, function: Callable[[DataFrame, int], object]) -> Flow[NoReturn]:
         """Call ``function(dataframe, batch_id)`` for each batch; no row comes back here.
@@ -198,8 +200,8 @@ class SparkFlow:
         server. The flow has no elements; it completes when the last batch is done.
         """
         sink = for_each_batch(function)
-        pipeline = replace(self._pipeline, sinks=(*self._pipeline.sinks, sink))
-        return Fluent._from(FromSpark("for_each_batch", pipeline, None))
+        plan = replace(self._plan, sinks=(*self._plan.sinks, sink))
+        return BaseFlow._from(FromSpark("for_each_batch", plan, None))
 
     def for_each_partition(
         self, subscriber_factory: Callable[[], Subscriber[Any]]
@@ -210,27 +212,25 @@ class SparkFlow:
         rest out; one that raises fails its task, and Spark tries that again. The flow has no
         elements; it completes when all rows are taken.
         """
-        from penstock.spark.partitions import ToSubscribers
+        from penstock.spark.workers.partitions import ToSubscribers
 
         give = ToSubscribers(require_callable("for_each_partition", subscriber_factory))
         stage = FrameStage(
             "for_each_partition", lambda frame: frame.mapInArrow(give, frame.schema), give
         )
-        return Fluent._from(
-            FromSpark("for_each_partition", self._then(stage)._pipeline, nothing_of)
-        )
+        return BaseFlow._from(FromSpark("for_each_partition", self._then(stage)._plan, nothing_of))
 
     def __getattr__(self, name: str) -> NoReturn:
         if not name.startswith("_") and hasattr(Flow, name):
             raise AttributeError(
-                f"{name} needs one sequence of elements, which rows on Spark do not have; write "
+                f"{name} needs one order of elements, which rows on Spark do not have; write "
                 f".rows().{name}(...) to do it in this program"
             )
         raise AttributeError(f"a SparkFlow has no {name!r}")
 
     def __repr__(self) -> str:
-        names = [stage.name for stage in self._pipeline.stages]
-        return f"<SparkFlow {self._pipeline.name}: {' '.join(['on_spark', *names])}>"
+        names = [stage.name for stage in self._plan.stages]
+        return f"<SparkFlow {self._plan.name}: {' '.join(['on_spark', *names])}>"
 
     def _with_function(
         self, name: str, function: Callable[[Any], Any], schema: SchemaLike | None
@@ -239,39 +239,42 @@ class SparkFlow:
         return self._then(RowStage(name, function, optional(schema)))
 
     def _then(self, stage: SparkStage) -> SparkFlow:
-        return SparkFlow(replace(self._pipeline, stages=(*self._pipeline.stages, stage)))
+        return SparkFlow(replace(self._plan, stages=(*self._plan.stages, stage)))
 
 
 class FromSpark(Origin):
     """What comes back from Spark; ``decode`` is ``None`` if all of it stays there."""
 
     checked = True
+    on_spark = True
 
     def __init__(
-        self, name: str, pipeline: Pipeline, decode: Decode | None, sink: NativeSink | None = None
+        self, name: str, plan: SparkPlan, decode: Decode | None, sink: NativeSink | None = None
     ) -> None:
         super().__init__(name)
-        self.title = pipeline.name
-        self.pipeline = pipeline
+        self.title = plan.name
+        self.plan = plan
         self.decode = decode
         self._sink = sink
-        self._warned: set[Part] = set()
+        self._warned: set[FlowNode] = set()
 
     def subscribed_to(self, flow: Publisher[Any]) -> None:
         """Warn of what a crash would lose; a ``penstock.pipeline`` is not run with that at all."""
-        if self.pipeline.checkpoint is not None and self.pipeline.batches is None:
-            from penstock.spark.acknowledgement import warn_of_keepers  # which knows this class
+        if self.plan.checkpoint is not None and self.plan.batches is None:
+            from penstock.spark.egress.acknowledgement import (
+                warn_of_buffering,  # which knows this class
+            )
 
-            warn_of_keepers(flow, self._warned)
+            warn_of_buffering(flow, self._warned)
 
     @property
     def gives_elements(self) -> bool:
         """Whether rows come back; else they stay on Spark."""
         return self.decode not in (None, nothing_of)
 
-    def open(self, host: Host, each: int) -> Elements:
+    def open(self, run: RunContext, per_output: int) -> Elements:
         """Run the pipeline for one subscriber."""
-        return Run(self.pipeline, host, self.decode, self._sink).elements()
+        return SparkRun(self.plan, run, self.decode, self._sink).elements()
 
 
 def on_spark(
@@ -298,16 +301,16 @@ def on_spark(
     for option, function in (("position", position), ("dead_letters", dead_letters)):
         if function is not None:
             require_callable(f"{operator}({option}=)", function)
-    given = Input(
+    given = SparkInput(
         publisher,
         Schema.of(schema),
         require_size(operator, "max_rows", MAX_ROWS if max_rows is None else max_rows),
         require_size(operator, "max_bytes", MAX_BYTES if max_bytes is None else max_bytes),
-        resuming(publisher, declared, position),
+        resume_mode(publisher, declared, position),
         position,
         dead_letters,
     )
-    pipeline = Pipeline(
+    plan = SparkPlan(
         require_text(operator, "name", name),
         (given,),
         SparkSettings(master=master, remote=remote, session=session),
@@ -316,8 +319,8 @@ def on_spark(
         require_output_mode(output_mode),
         accept_state_change=require_flag(operator, "accept_state_change", accept_state_change),
     )
-    require_resumable(pipeline)
-    return SparkFlow(pipeline)
+    require_resumable(plan)
+    return SparkFlow(plan)
 
 
 def require_stream_alone(query: str) -> None:

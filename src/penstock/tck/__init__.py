@@ -2,18 +2,77 @@
 
 From code: ``verify_publisher(factory)`` and its like, each returning a `Report`. With pytest:
 subclass `PublisherVerification` and its like. Without any code: ``penstock tck module:factory``.
-`explore` is what stands beneath: it runs code that uses threads under all schedules that matter.
+`explore` is underneath: it runs code that uses threads under all schedules that matter.
 
 Names are loaded when they are used: pytest loads this package wherever Penstock is installed.
+
+``verifying.py``           the kit from code: ``verify_publisher(factory)`` and its like
+``verification.py``        the kit as pytest classes: each check of a suite is one test of the
+                           subclass
+``kinds.py``               the kinds of party that the kit verifies: for each its checks, its claims
+                           and its fixture
+``claims.py``              what an implementation says that it can do; what is not claimed is
+                           listed, never passed
+``plugin.py``              the pytest plugin of the kit: replays schedules, and shows what was not
+                           claimed
+``judge.py``               runs checks: under the schedule explorer, and where it cannot hold the
+                           subject, in real time
+``check.py``               what a check is: a function that verifies one rule, and the words that go
+                           with it
+``checks/``                the checks: one function for each thing that a rule demands, by kind of
+                           party
+``publisher_fixture.py``   what a check works with: the subject, new in each run, and the kit's own
+                           parties
+``subscriber_fixture.py``  what a check of a subscriber works with: the subject, new in each run,
+                           and its streams
+``processor_fixture.py``   what a check of a processor works with: the processor, and the kit's
+                           parties on both sides
+``operator_fixture.py``    what a check of an operator works with: the operator, and the kit's
+                           parties on both sides
+``operator_sides.py``      the two sides of an operator, as the checks of publishers and of
+                           subscribers work with them
+``check_environment.py``   where a check runs: who owns the threads and the time of the subject, and
+                           how a fault ends it
+``real_environment.py``    for subjects that cannot be controlled, such as threads and sockets that
+                           were there before
+``preflight.py``           before the checks: does the subject work at all, and can the explorer
+                           hold it?
+``probe.py``               the subscriber of the kit: does what a check says, and watches what is
+                           done to it
+``spy.py``                 the kit's subscription: counts the demand, and watches who calls it,
+                           when, and out of what
+``stream.py``              the publisher's side of a stream to a subscriber under test
+``upstream.py``            the kit's publisher, upstream of a processor or an operator under test
+``stillness.py``           whether the other threads of this process are at rest, for subjects that
+                           nobody controls
+``holders.py``             what still refers to an object that should be gone
+``disposable.py``          a thread for a call that may never return, and that is ended then if
+                           there is a way
+``outcome.py``             what a single check found, and the words to understand and fix it
+``report.py``              what a verification found: 43 rows, and for each fault the words to
+                           understand and fix it
+``explanation.py``         a failure in words: the rule, what happened, what to change, and how to
+                           see it again
+``terminal.py``            the report as text for a terminal or a pipe: 80 columns, nothing but
+                           ASCII
+``junit.py``               the report as JUnit XML, which continuous integration shows: one test
+                           case for each check
+``explorer/``              the schedule explorer: runs code that uses `threading` under all
+                           schedules that matter
+``jvm/``                   the outside judge: the official Java kit of Reactive Streams, unmodified,
+                           on Python objects
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock.tck.claims import PublisherClaims
+    from penstock.tck.claims import (
+        OperatorClaims,
+        ProcessorClaims,
+        PublisherClaims,
+        SubscriberClaims,
+    )
     from penstock.tck.explorer import (
         Environment,
         Exploration,
@@ -23,10 +82,7 @@ if TYPE_CHECKING:
         explore,
         replay,
     )
-    from penstock.tck.operator_claims import OperatorClaims
-    from penstock.tck.processor_claims import ProcessorClaims
-    from penstock.tck.report import Failure, Outcome, Report, RuleResult, Status
-    from penstock.tck.subscriber_claims import SubscriberClaims
+    from penstock.tck.report import Failure, Outcome, Report, RuleResult, RuleStatus
     from penstock.tck.verification import (
         OperatorVerification,
         ProcessorVerification,
@@ -34,37 +90,39 @@ if TYPE_CHECKING:
         SubscriberBlackboxVerification,
         SubscriberWhiteboxVerification,
     )
-    from penstock.tck.verify import verify_publisher
-    from penstock.tck.verify_operator import verify_operator
-    from penstock.tck.verify_processor import verify_processor
-    from penstock.tck.verify_subscriber import verify_subscriber
+    from penstock.tck.verifying import (
+        verify_operator,
+        verify_processor,
+        verify_publisher,
+        verify_subscriber,
+    )
 
 _HOMES = {
     "Environment": "explorer",
     "Exploration": "explorer",
     "Failure": "report",
     "Level": "explorer",
-    "OperatorClaims": "operator_claims",
+    "OperatorClaims": "claims",
     "OperatorVerification": "verification",
     "Outcome": "report",
-    "ProcessorClaims": "processor_claims",
+    "ProcessorClaims": "claims",
     "ProcessorVerification": "verification",
     "PublisherClaims": "claims",
     "PublisherVerification": "verification",
     "Report": "report",
     "RuleResult": "report",
-    "Status": "report",
+    "RuleStatus": "report",
     "SubscriberBlackboxVerification": "verification",
-    "SubscriberClaims": "subscriber_claims",
+    "SubscriberClaims": "claims",
     "SubscriberWhiteboxVerification": "verification",
     "Verdict": "explorer",
     "Violation": "explorer",
     "explore": "explorer",
     "replay": "explorer",
-    "verify_operator": "verify_operator",
-    "verify_processor": "verify_processor",
-    "verify_publisher": "verify",
-    "verify_subscriber": "verify_subscriber",
+    "verify_operator": "verifying",
+    "verify_processor": "verifying",
+    "verify_publisher": "verifying",
+    "verify_subscriber": "verifying",
 }
 
 __all__ = [
@@ -81,7 +139,7 @@ __all__ = [
     "PublisherVerification",
     "Report",
     "RuleResult",
-    "Status",
+    "RuleStatus",
     "SubscriberBlackboxVerification",
     "SubscriberClaims",
     "SubscriberWhiteboxVerification",
@@ -105,14 +163,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """Keeps a submodule from hiding the function that it is named after."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name not in _HOMES or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Final
 
-from penstock.api import UNBOUNDED, Publisher
+from penstock.api import UNBOUNDED, Publisher, Subscriber
 
-__all__ = ["NotClaimed", "PublisherClaims"]
+__all__ = [
+    "NotClaimed",
+    "OperatorClaims",
+    "ProcessorClaims",
+    "PublisherClaims",
+    "SubscriberClaims",
+]
 
 
 class NotClaimed(Exception):
@@ -21,15 +27,15 @@ class PublisherClaims:
     """What a publisher can do beyond sending elements."""
 
     failed: Callable[[], Publisher[Any]] | None = None
-    """Makes a publisher whose stream fails, at once or behind some elements."""
+    """Makes a publisher whose stream fails, at once or after some elements."""
     max_elements: int = UNBOUNDED
     """The most elements that the factory can be asked for."""
     completes: bool = True
     """Streams of n elements end with on_complete. Without it they may be endless."""
     completes_eagerly: bool = False
-    """They end without waiting for demand behind the last element."""
+    """They end without waiting for demand after the last element."""
     repeatable: bool = False
-    """Each publisher that the factory makes sends the same elements in the same sequence."""
+    """Each publisher that the factory makes sends the same elements in the same order."""
 
     answers_within: float = 0.0
     """Seconds that an answer may take while no thread of this process moves, since the work is done
@@ -52,7 +58,7 @@ class PublisherClaims:
     """Makes a publisher of at least two elements whose source raises on being closed."""
 
     multicast: bool = False
-    """All subscribers of one publisher get the same elements in the same sequence."""
+    """All subscribers of one publisher get the same elements in the same order."""
     keeps_for_newcomers: bool = False
     """A newcomer starts with the oldest element that another subscriber still has to get."""
     refuses_same_subscriber: bool = False
@@ -74,3 +80,149 @@ def claims_of(kind: type[Any], options: dict[str, Any]) -> Any:
         if name not in allowed:
             raise TypeError(f"there is no claim {name!r}; there are {', '.join(allowed)}")
     return kind(**options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubscriberClaims:
+    """What a subscriber can do, and what the kit may see and steer.
+
+    Each function gets the subscriber that the factory made. ``puppet``, ``received``, ``completed``
+    and ``failed`` open the box: with them the kit verifies what cannot be seen from outside.
+    """
+
+    element: Callable[[int], Any] = int
+    """Makes the element number n to send."""
+    poison: Callable[[], Any] | None = None
+    """Makes an element at which the subscriber's own code fails."""
+    joins: Callable[[Subscriber[Any], Publisher[Any]], object] | None = None
+    """Joins it to a publisher, if its users do that by something else than ``subscribe``."""
+    stops_after: int | None = None
+    """It cancels on its own after so many elements."""
+
+    puppet: Callable[[Subscriber[Any]], Any] | None = None
+    """What its user steers it with: an object with ``request(n)`` and ``cancel()``.
+
+    That may be the subscriber itself, and None as long as it has no subscription. Without a puppet
+    it has to request on its own.
+    """
+    puppet_of_many_threads: bool = False
+    """The puppet may be used by several threads at once."""
+    received: Callable[[Subscriber[Any]], Any] | None = None
+    """The elements that it has processed so far."""
+    in_sequence: bool = False
+    """It processes elements in the order in which they come."""
+    completed: Callable[[Subscriber[Any]], Any] | None = None
+    """Whether it has processed ``on_complete``."""
+    failed: Callable[[Subscriber[Any]], Any] | None = None
+    """Whether it has processed ``on_error``; the error itself will do."""
+
+    only_hands_over: bool = False
+    """No signal calls the subscription or the publisher: that happens elsewhere, later."""
+    calls_nothing_cancelled: bool = False
+    """It never calls a subscription that it has cancelled."""
+
+    def __post_init__(self) -> None:
+        if self.stops_after is not None and self.stops_after < 1:
+            raise ValueError(f"stops_after must be at least 1, not {self.stops_after!r}")
+        if self.puppet_of_many_threads and self.puppet is None:
+            raise ValueError("the claim puppet_of_many_threads needs the claim puppet")
+        if self.in_sequence and self.received is None:
+            raise ValueError("the claim in_sequence needs the claim received")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessorClaims(PublisherClaims):
+    """What a processor can do.
+
+    The claims of a publisher are about its downstream side; the kit puts a publisher upstream. So
+    ``failed`` and ``closed`` can be left out: the kit lets that one fail, and sees its cancels.
+    """
+
+    repeatable: bool = True
+    """What comes out depends on what goes in, and on nothing else."""
+    element: Callable[[int], Any] = int
+    """Makes the element number n that goes in."""
+    expected: Callable[[Any], Any] | None = None
+    """What comes out for an element that went in; without it, the element itself."""
+    poison: Callable[[], Any] | None = None
+    """Makes an element at which the processor's own code fails."""
+    calls_nothing_cancelled: bool = False
+    """It never calls a subscription that it has cancelled."""
+
+    recovers: bool = False
+    """An error from upstream does not end the stream downstream: it goes on, or completes."""
+    asks_when_asked: bool = False
+    """It requests nothing from upstream before something was requested from it."""
+    cancels_upstream: bool = False
+    """It cancels upstream when its last subscriber has left."""
+    takes_unasked: bool = False
+    """It keeps at least two elements that come without demand, and sends them when requested."""
+    from_source: Callable[[Publisher[Any]], Any] | None = None
+    """Makes a processor that subscribes to a publisher once it has a subscriber, not before."""
+
+    def out(self, element: Any) -> Any:
+        """What comes out for ``element``."""
+        return element if self.expected is None else self.expected(element)
+
+
+AMPLE: Final = 1_024
+"""More elements than an operator should ask for ahead of time without saying so."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorClaims(PublisherClaims):
+    """What an operator does to a stream.
+
+    The claims of a publisher are about its downstream side; the kit puts a publisher upstream. So
+    ``failed`` can be left out, since the kit lets that one fail. ``closed`` has no meaning here.
+    """
+
+    repeatable: bool = True
+    """What comes out depends on what goes in, and on nothing else."""
+    element: Callable[[int], Any] = int
+    """Makes the element number n that goes in."""
+    expected: Callable[[list[Any]], Sequence[Any]] | None = None
+    """What comes out of a stream of these elements; without it, the elements themselves."""
+    needs_elements: int = 0
+    """A stream of fewer elements than these ends by an error, as the last of none would."""
+    in_sequence: bool = True
+    """What comes out is in the order of ``expected``."""
+    failing: Callable[[Publisher[Any]], Publisher[Any]] | None = None
+    """Applies the operator with a function that raises, at the first element or a later one."""
+    watched: Callable[[Publisher[Any], Callable[[], None]], Publisher[Any]] | None = None
+    """Applies the operator with a function that calls this one, for an element at least."""
+    poison: Callable[[], Any] | None = None
+    """Makes an element at which the operator's own code fails."""
+    discarded: Callable[[Publisher[Any]], Collection[Any]] | None = None
+    """The elements that an operator, given what applying it returned, has discarded so far."""
+
+    prefetch: int = AMPLE
+    """The most elements that it asks for, and holds, while nobody downstream wants one."""
+    unbounded: bool = False
+    """It asks for elements without limit, whatever is requested from it."""
+    cancels_early: bool = False
+    """It cancels upstream on its own when it has enough, and completes."""
+    errors_overtake: bool = False
+    """An error comes at once, ahead of elements that are held for want of demand."""
+    absorbs_errors: bool = False
+    """An error from upstream does not come out as an error."""
+    resubscribes: bool = False
+    """It subscribes to its source again when a stream of it has ended."""
+    shares: bool = False
+    """All subscribers share one stream from upstream."""
+    holds_elements: bool = False
+    """It keeps elements when a stream is over, for the next subscriber."""
+    keeps_context: bool = False
+    """Signals and functions run in the context of the subscriber, if those of the source do."""
+    calls_nothing_cancelled: bool = False
+    """It never calls a subscription that it has cancelled."""
+
+    def __post_init__(self) -> None:
+        for name in ("prefetch", "needs_elements"):
+            number = getattr(self, name)
+            if number < 0:
+                raise ValueError(f"{name} must be at least 0, not {number!r}")
+
+    def out(self, elements: list[Any]) -> list[Any]:
+        """What comes out of a stream of ``elements``."""
+        return list(elements if self.expected is None else self.expected(elements))

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from penstock.tck.explorer.interrupts import interrupt
 from penstock.tck.explorer.trail import locate_thread
-from penstock.tck.stopwatch import LOOK, Stopwatch
+from penstock.tck.stillness import POLL, Stopwatch
 
 __all__ = ["DisposableThread"]
 
@@ -48,8 +48,8 @@ class DisposableThread:
     def returns_within(self, seconds: float) -> bool:
         """Wait for the end of ``body``."""
         stopwatch = Stopwatch()
-        while self._thread.is_alive() and stopwatch.look() < seconds:
-            self._thread.join(LOOK)
+        while self._thread.is_alive() and stopwatch.elapsed() < seconds:
+            self._thread.join(POLL)
         return not self._thread.is_alive()
 
     @property

@@ -1,4 +1,4 @@
-"""Who still refers to an object that should be gone."""
+"""What still refers to an object that should be gone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KIT = __name__.rpartition(".")[0]
 
 
 def holders_of(thing: object) -> str:
-    """What refers to ``thing``, in words; whoever asks keeps it in no field and no list."""
+    """What refers to ``thing``, in words; the caller keeps it in no field and no list."""
     found = set()
     for holder in gc.get_referrers(thing):  # a comprehension would be a holder itself
         if _counts(holder):
@@ -20,7 +20,7 @@ def holders_of(thing: object) -> str:
 
 
 def _counts(holder: object) -> bool:
-    """Whether this is no frame of the kit itself, which holds what it looks at."""
+    """Whether this is no frame of the kit itself, which holds what it inspects."""
     name = str(holder.f_globals.get("__name__", "")) if isinstance(holder, FrameType) else ""
     return not name.startswith(KIT)
 

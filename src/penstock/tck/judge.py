@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
 
-from penstock.demand.timeline import Timeline, shorten
+from penstock.core.timeline import Timeline, shorten
 from penstock.runtime import collect_undelivered
-from penstock.tck.arena import Arena, ControlledArena
 from penstock.tck.check import Check
+from penstock.tck.check_environment import CheckEnvironment, ControlledEnvironment
 from penstock.tck.claims import NotClaimed
 from penstock.tck.disposable import DisposableThread
 from penstock.tck.explorer import Environment, Exploration, Verdict, explore, replay
 from penstock.tck.explorer.schedules import Schedule
-from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, Status
+from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus
 from penstock.tck.preflight import Preflight, fly
-from penstock.tck.real_arena import Halted, Hung, RealArena
+from penstock.tck.real_environment import Halted, Hung, RealEnvironment
 
 __all__ = ["Experience", "Judge", "modules_of"]
 
@@ -34,13 +34,13 @@ ANSWERS = 10
 """How many answers one check may wait for."""
 ENOUGH_HANGS = 3
 MAX_STEPS = 200_000
-OURS = ("penstock.tck", "penstock.testing", "penstock.demand.timeline")
-OURS_IN_PART = ("penstock", "penstock.demand")
+OURS = ("penstock.tck", "penstock.testing", "penstock.core.timeline")
+OURS_IN_PART = ("penstock", "penstock.core")
 DECIDED = (Verdict.VIOLATED, Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
 
 
-class Bench(Protocol):
-    """What the judge needs to know of a bench."""
+class JudgedFixture(Protocol):
+    """What the judge needs to know of a fixture."""
 
     timeline: Timeline
 
@@ -60,15 +60,15 @@ class Experience:
 class Judge:
     """Brings checks to their verdict, one after the other.
 
-    ``new_bench`` makes what a check works with, in an arena, for a rule. ``subject`` holds the
-    modules in whose code threads may be switched. Once the explorer has lost control of the
+    ``new_fixture`` makes what a check works with, in an environment, for a rule. ``subject`` holds
+    the modules in whose code threads may be switched. Once the explorer has lost control of the
     subject, the rest runs in real time.
     """
 
-    new_bench: Callable[[Arena, str], Bench]
+    new_fixture: Callable[[CheckEnvironment, str], JudgedFixture]
     subject: tuple[ModuleType, ...]
     claims: Any
-    exercise: Callable[[Arena], set[int]]
+    exercise: Callable[[CheckEnvironment], set[int]]
     experience: Experience = field(default_factory=Experience)
 
     def judge(self, checks: Iterable[Check]) -> tuple[Outcome, ...]:
@@ -96,12 +96,12 @@ class Judge:
         """Run one check, if it is about something that was claimed."""
         if check.needs is not None and not getattr(self.claims, check.needs):
             reason = f"needs the claim {check.needs}"
-            return Outcome(check.name, check.rule, Status.NOT_CLAIMED, reason)
+            return Outcome(check.name, check.rule, RuleStatus.NOT_CLAIMED, reason)
         if self.experience.hangs >= ENOUGH_HANGS:
             reason = "not run, since the subject hung in the checks before"
-            return Outcome(check.name, check.rule, Status.UNDECIDED, reason)
+            return Outcome(check.name, check.rule, RuleStatus.UNDECIDED, reason)
         started = time.perf_counter()
-        run = Run(check, self.new_bench, self._answers_within)
+        run = CheckRun(check, self.new_fixture, self._answers_within)
         explores = self.experience.controlled and not check.real_time
         finding = self._explored(check, run) if explores else None
         if finding is None:
@@ -115,13 +115,13 @@ class Judge:
         seconds: float = getattr(self.claims, "answers_within", 0.0)
         return seconds
 
-    def _explored(self, check: Check, run: Run) -> Finding | None:
+    def _explored(self, check: Check, run: CheckRun) -> CheckObservation | None:
         """What the explorer finds; nothing when it cannot hold the subject."""
         exploration = self._explore(check, run, bound=2)
         if check.explored and _is_little(exploration):
             exploration = self._explore(check, run, bound=2, budget=LONG_BUDGET)
         if exploration.verdict is Verdict.NONDETERMINISTIC:
-            # Schedules cannot be compared, but each by itself still counts.
+            # Schedules cannot be compared, but each one still counts.
             exploration = self._explore(check, run, bound=0)
         if _was_too_short(exploration):
             schedule = str(Schedule(exploration.level, ()))
@@ -133,18 +133,18 @@ class Judge:
     def _replayed(self, check: Check, schedule: str) -> Outcome:
         if not self.experience.controlled:
             reason = "no schedule can be replayed: the subject's threads were there before"
-            return Outcome(check.name, check.rule, Status.UNDECIDED, reason)
+            return Outcome(check.name, check.rule, RuleStatus.UNDECIDED, reason)
         started = time.perf_counter()
-        run = Run(check, self.new_bench)
+        run = CheckRun(check, self.new_fixture)
         exploration = replay(run, schedule, self.subject, MAX_STEPS, REPLAY_BUDGET)
         if exploration.verdict not in DECIDED:
             reason = f"this schedule cannot be replayed: {exploration.detail}"
-            return Outcome(check.name, check.rule, Status.UNDECIDED, reason, schedules=1)
+            return Outcome(check.name, check.rule, RuleStatus.UNDECIDED, reason, schedules=1)
         seconds = time.perf_counter() - started
         return _finding(check, exploration).outcome(check, run, seconds)
 
     def _explore(
-        self, check: Check, run: Run, bound: int, budget: float | None = None
+        self, check: Check, run: CheckRun, bound: int, budget: float | None = None
     ) -> Exploration:
         return explore(
             run,
@@ -158,7 +158,7 @@ class Judge:
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckObservation:
     """What was found, and the fault with its rule if there is one."""
 
     detail: str
@@ -169,16 +169,16 @@ class Finding:
     exhaustive: bool = False
     hung: bool = False
 
-    def outcome(self, check: Check, run: Run, seconds: float) -> Outcome:
+    def outcome(self, check: Check, run: CheckRun, seconds: float) -> Outcome:
         """The same, as an outcome of ``check``."""
         if run.not_claimed is not None and self.fault is None:
-            status, detail = Status.NOT_CLAIMED, run.not_claimed
+            status, detail = RuleStatus.NOT_CLAIMED, run.not_claimed
             return Outcome(check.name, check.rule, status, detail, seconds)
-        status, detail, failure = Status.VERIFIED, self.detail, None
+        status, detail, failure = RuleStatus.VERIFIED, self.detail, None
         if self.fault is not None:
             rule, message = self.fault
             own = rule == check.rule
-            status = Status.FAILED if own else Status.UNDECIDED
+            status = RuleStatus.FAILED if own else RuleStatus.UNDECIDED
             detail = self.detail if own else f"stopped, since this is broken: {rule}"
             failure = Failure(
                 rule=rule,
@@ -214,9 +214,9 @@ def _was_too_short(exploration: Exploration) -> bool:
     )
 
 
-def _finding(check: Check, exploration: Exploration) -> Finding:
+def _finding(check: Check, exploration: Exploration) -> CheckObservation:
     violation = exploration.violation
-    return Finding(
+    return CheckObservation(
         detail=f"{exploration.verdict.value}, {exploration.schedules} schedules",
         fault=(violation.rule or check.rule, violation.message) if violation else None,
         schedule=violation.schedule if violation else None,
@@ -226,66 +226,72 @@ def _finding(check: Check, exploration: Exploration) -> Finding:
     )
 
 
-class Run:
-    """A check as a scenario of the explorer; remembers what the last run has to tell."""
+class CheckRun:
+    """A check as a scenario of the explorer; remembers what the last run has to tell.
+
+    The factory and the functions of the claims run on the thread of the check: one of the explorer,
+    or in real time a disposable one.
+    """
 
     def __init__(
         self,
         check: Check,
-        new_bench: Callable[[Arena, str], Bench],
+        new_fixture: Callable[[CheckEnvironment, str], JudgedFixture],
         answers_within: float = 0.0,
     ) -> None:
         self._check = check
-        self._new_bench = new_bench
+        self._new_fixture = new_fixture
         self._answers_within = answers_within
-        self._bench: Bench | None = None
+        self._fixture: JudgedFixture | None = None
         self.not_claimed: str | None = None
         self.finished = False
 
     def __call__(self, environment: Environment) -> None:
-        self._run_in(ControlledArena(environment))
+        self._run_in(ControlledEnvironment(environment))
 
-    def in_real_time(self, limit: float) -> Finding:
+    def in_real_time(self, limit: float) -> CheckObservation:
         """Run once on real threads, and give up after ``limit`` seconds."""
         limit += ANSWERS * self._answers_within
-        arena = RealArena(limit, self._answers_within)
+        environment = RealEnvironment(limit, self._answers_within)
         raised: list[BaseException] = []
 
         def body() -> None:
             try:
-                self._run_in(arena)
+                self._run_in(environment)
             except Halted:
                 pass
             except BaseException as error:
                 raised.append(error)
 
         thread = DisposableThread(body, name="check")
-        with arena:
+        with environment:
             thread.start()
             if not thread.returns_within(limit + GRACE):
                 raised.append(Hung(thread.place))
-        finding = self._real_finding(arena.verdict, raised)
-        arena.given_up = thread.ident
-        arena.end_threads()  # first, since the check may be waiting for them
+        finding = self._real_finding(environment.verdict, raised)
+        environment.given_up = thread.ident
+        environment.end_threads()  # first, since the check may be waiting for them
         thread.end()
         return finding
 
     def _real_finding(
         self, verdict: tuple[str, str] | None, raised: list[BaseException]
-    ) -> Finding:
+    ) -> CheckObservation:
         if verdict is not None:
-            return Finding("in real time", verdict)
+            return CheckObservation("in real time", verdict)
         if not raised:
-            return Finding("held in real time, once")
+            return CheckObservation("held in real time, once")
         error, rule = raised[0], self._check.rule
         if isinstance(error, Hung):
-            return Finding("in real time", (rule, f"did not return from {error}"), hung=True)
-        return Finding("in real time", (rule, f"raised {shorten(error)}"))
+            return CheckObservation(
+                "in real time", (rule, f"did not return from {error}"), hung=True
+            )
+        return CheckObservation("in real time", (rule, f"raised {shorten(error)}"))
 
-    def _run_in(self, arena: Arena) -> None:
-        self._bench = self._new_bench(arena, self._check.rule)
+    def _run_in(self, environment: CheckEnvironment) -> None:
+        self._fixture = self._new_fixture(environment, self._check.rule)
         try:
-            self._check.run(self._bench)
+            self._check.run(self._fixture)
         except NotClaimed as reason:
             self.not_claimed = str(reason)
         self.finished = True
@@ -293,7 +299,7 @@ class Run:
     @property
     def timeline(self) -> tuple[str, ...]:
         """The signals of the last run."""
-        return self._bench.timeline.lines() if self._bench is not None else ()
+        return self._fixture.timeline.lines() if self._fixture is not None else ()
 
 
 def _nothing_works(checks: Iterable[Check], fault: tuple[str, str]) -> tuple[Outcome, ...]:
@@ -301,8 +307,8 @@ def _nothing_works(checks: Iterable[Check], fault: tuple[str, str]) -> tuple[Out
     rule, message = fault
     verifies = "Uses what the factory makes for a moment, before all checks."
     failure = Failure(rule, PREFLIGHT, message, verifies=verifies)
-    first = Outcome(PREFLIGHT, rule, Status.FAILED, failure=failure)
-    rest = (Outcome(check.name, check.rule, Status.UNDECIDED, message) for check in checks)
+    first = Outcome(PREFLIGHT, rule, RuleStatus.FAILED, failure=failure)
+    rest = (Outcome(check.name, check.rule, RuleStatus.UNDECIDED, message) for check in checks)
     return first, *rest
 
 

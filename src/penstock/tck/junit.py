@@ -7,7 +7,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 from penstock.tck.explanation import explain
-from penstock.tck.outcome import Outcome, Status, sortable
+from penstock.tck.outcome import Outcome, RuleStatus, sortable
 from penstock.tck.report import Report
 
 __all__ = ["to_junit"]
@@ -44,9 +44,9 @@ def _case(report: Report, outcome: Outcome) -> ElementTree.Element:
         name=outcome.check,
         time=f"{outcome.seconds:.3f}",
     )
-    if outcome.status is Status.NOT_CLAIMED:
+    if outcome.status is RuleStatus.NOT_CLAIMED:
         ElementTree.SubElement(case, "skipped", message=_clean(f"not claimed: {outcome.detail}"))
-    elif outcome.status is not Status.VERIFIED:
+    elif outcome.status is not RuleStatus.VERIFIED:
         case.append(_fault(report, outcome))
     return case
 
@@ -55,7 +55,7 @@ def _fault(report: Report, outcome: Outcome) -> ElementTree.Element:
     title = text = outcome.detail
     if failure := outcome.failure:
         title, text = failure.title, explain(failure, replay=report.replay_command(failure))
-    tag = "failure" if outcome.status is Status.FAILED else "error"
+    tag = "failure" if outcome.status is RuleStatus.FAILED else "error"
     fault = ElementTree.Element(tag, message=_clean(title), type=outcome.status.value)
     fault.text = _clean(text)
     return fault

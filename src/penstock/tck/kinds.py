@@ -1,4 +1,4 @@
-"""The kinds of party that the kit verifies: for each its checks, its claims and its bench."""
+"""The kinds of party that the kit verifies: for each its checks, its claims and its fixture."""
 
 from __future__ import annotations
 
@@ -7,29 +7,32 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from penstock.demand.timeline import Timeline
-from penstock.rules.lookup import unknown
-from penstock.tck.arena import Arena
-from penstock.tck.bench import PublisherBench
+from penstock.core.timeline import Timeline
+from penstock.rules.catalogue import unknown
 from penstock.tck.check import Check, Suite
+from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.checks.operator import OPERATOR
 from penstock.tck.checks.processor import PROCESSOR
 from penstock.tck.checks.publisher import PUBLISHER
 from penstock.tck.checks.subscriber import SUBSCRIBER
-from penstock.tck.claims import PublisherClaims, claims_of
+from penstock.tck.claims import (
+    OperatorClaims,
+    ProcessorClaims,
+    PublisherClaims,
+    SubscriberClaims,
+    claims_of,
+)
 from penstock.tck.judge import Experience, Judge, modules_of
-from penstock.tck.operator_bench import OperatorBench
-from penstock.tck.operator_claims import OperatorClaims
-from penstock.tck.processor_bench import ProcessorBench
-from penstock.tck.processor_claims import ProcessorClaims
+from penstock.tck.operator_fixture import OperatorFixture
+from penstock.tck.processor_fixture import ProcessorFixture
+from penstock.tck.publisher_fixture import PublisherFixture
 from penstock.tck.report import FACTORY, Report
-from penstock.tck.subscriber_bench import SubscriberBench
-from penstock.tck.subscriber_claims import SubscriberClaims
+from penstock.tck.subscriber_fixture import SubscriberFixture
 
 __all__ = ["KINDS", "Kind"]
 
 
-class Bench(Protocol):
+class CheckFixture(Protocol):
     """What checks of one kind work with."""
 
     timeline: Timeline
@@ -45,7 +48,7 @@ class Kind:
     suite: Suite
     claims: type[Any]
     """The dataclass whose fields are what such a party can claim."""
-    bench: Callable[[Arena, Callable[..., Any], Any, str], Bench]
+    fixture: Callable[[CheckEnvironment, Callable[..., Any], Any, str], CheckFixture]
 
     @property
     def name(self) -> str:
@@ -67,15 +70,15 @@ class Kind:
             known.parties.update(type(party).__mro__)  # inherited code is explored as well
             return party
 
-        def exercise(arena: Arena) -> set[int]:
+        def exercise(environment: CheckEnvironment) -> set[int]:
             try:
-                return self.bench(arena, remembering_factory, claimed, FACTORY).exercise()
+                return self.fixture(environment, remembering_factory, claimed, FACTORY).exercise()
             finally:
                 # The code to explore is that of the parties, which may be far from their factory.
                 judge.subject = modules_of(factory, *known.parties)
 
         judge = Judge(
-            lambda arena, rule: self.bench(arena, factory, claimed, rule),
+            lambda environment, rule: self.fixture(environment, factory, claimed, rule),
             subject=modules_of(factory, *known.parties),
             claims=claimed,
             exercise=exercise,
@@ -146,10 +149,10 @@ class Kind:
 KINDS: Final = {
     kind.name: kind
     for kind in (
-        Kind(PUBLISHER, PublisherClaims, PublisherBench),
-        Kind(SUBSCRIBER, SubscriberClaims, SubscriberBench),
-        Kind(PROCESSOR, ProcessorClaims, ProcessorBench),
-        Kind(OPERATOR, OperatorClaims, OperatorBench),
+        Kind(PUBLISHER, PublisherClaims, PublisherFixture),
+        Kind(SUBSCRIBER, SubscriberClaims, SubscriberFixture),
+        Kind(PROCESSOR, ProcessorClaims, ProcessorFixture),
+        Kind(OPERATOR, OperatorClaims, OperatorFixture),
     )
 }
 """All kinds by name."""

@@ -8,32 +8,57 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.api import Publisher, Subscriber
-from penstock.demand.timeline import shorten
-from penstock.tck.bench import PublisherBench
-from penstock.tck.claims import NotClaimed, PublisherClaims
-from penstock.tck.operator_sizes import FAR, inputs_for
+from penstock.core.timeline import shorten
+from penstock.tck.claims import NotClaimed, PublisherClaims, SubscriberClaims
 from penstock.tck.probe import Probe
+from penstock.tck.publisher_fixture import PublisherFixture
 from penstock.tck.stream import Stream
-from penstock.tck.subscriber_bench import SubscriberBench
-from penstock.tck.subscriber_claims import SubscriberClaims
+from penstock.tck.subscriber_fixture import SubscriberFixture
 from penstock.tck.upstream import Upstream
 
 if TYPE_CHECKING:
-    from penstock.tck.operator_bench import OperatorBench
+    from penstock.tck.operator_fixture import OperatorFixture
 
-__all__ = ["LowerSide", "UpperSide"]
+__all__ = [
+    "DownstreamSide",
+    "UpstreamSide",
+    "inputs_for",
+]
+
+REACH: Final = 16
+"""So many elements may go in for each that comes out."""
+FAR: Final = 64
+"""And so many for the first one."""
+
+
+def inputs_for(wanted: int, size: Callable[[int], int], least: int = 0) -> int:
+    """How many to send, at least ``least``, so that ``wanted`` come out.
+
+    Where no number does, as few less than that come out as can be, or else as few more. ``size``
+    tells how many come out, which must not shrink as more go in.
+    """
+    most = max(wanted, least)
+    if size(most) == wanted:
+        return most
+    limit = max(REACH * wanted, FAR, least)
+    while size(most) < wanted and most < limit:
+        most = min(2 * most + 1, limit)
+    target = min(wanted, size(most))
+    first = least + bisect_left(range(least, most), target, key=size)
+    return first - 1 if size(first) > wanted and first > least else first
+
 
 ENOUGH_TO_OVERFLOW: Final = 1_000
 """Elements that overflow the stack if each of them makes it grow, through two parties."""
 
 
-class LowerSide(PublisherBench):
+class DownstreamSide(PublisherFixture):
     """What comes out of an operator: a publisher of as many elements as that can make."""
 
-    def __init__(self, bench: OperatorBench) -> None:
-        self._bench = bench
+    def __init__(self, fixture: OperatorFixture) -> None:
+        self._fixture = fixture
         self._sources: list[Upstream] = []
-        super().__init__(bench.arena, self._applied, self._claims(bench), bench.rule)
+        super().__init__(fixture.environment, self._applied, self._claims(fixture), fixture.rule)
 
     def at_most(self, elements: int, at_least: int = 0) -> int:
         """So many elements, or as many as can come out."""
@@ -50,26 +75,28 @@ class LowerSide(PublisherBench):
 
     def probe(self, **behaviour: Any) -> Probe:
         """A subscriber that is not subscribed yet."""
-        if not self._bench.claims.shares:
+        if not self._fixture.claims.shares:
             return super().probe(**behaviour)
-        return ReleasingProbe(self._release, self.arena, self.timeline, **behaviour)
+        return OperatorReleasingProbe(self._release, self.environment, self.timeline, **behaviour)
 
-    def _claims(self, bench: OperatorBench) -> PublisherClaims:
-        given = {field.name: getattr(bench.claims, field.name) for field in fields(PublisherClaims)}
+    def _claims(self, fixture: OperatorFixture) -> PublisherClaims:
+        given = {
+            field.name: getattr(fixture.claims, field.name) for field in fields(PublisherClaims)
+        }
         claims = PublisherClaims(**given)
-        if claims.failed is None and not bench.claims.absorbs_errors:
+        if claims.failed is None and not fixture.claims.absorbs_errors:
             claims = replace(claims, failed=self._failing)
         return claims
 
     def _applied(self, elements: int) -> Publisher[Any]:
-        source = self._bench.ending_source(
-            self.inputs_for(elements), forgiving=True, held=self._bench.claims.shares
+        source = self._fixture.ending_source(
+            self.inputs_for(elements), forgiving=True, held=self._fixture.claims.shares
         )
         self._sources.append(source)
-        return self._bench.applied(source)
+        return self._fixture.applied(source)
 
     def _failing(self) -> Publisher[Any]:
-        return self._bench.applied(self._bench.source(ending="on_error", forgiving=True))
+        return self._fixture.applied(self._fixture.source(ending="on_error", forgiving=True))
 
     def _release(self) -> None:
         for source in self._sources:
@@ -77,15 +104,15 @@ class LowerSide(PublisherBench):
 
     def inputs_for(self, elements: int) -> int:
         """How many elements go in for as many to come out, or for as many as can."""
-        return inputs_for(elements, self._size, self._bench.claims.needs_elements)
+        return inputs_for(elements, self._size, self._fixture.claims.needs_elements)
 
     def _size(self, inputs: int) -> int:
-        if self._bench.claims.expected is None:
+        if self._fixture.claims.expected is None:
             return inputs
-        return len(self._bench.outcome(inputs))
+        return len(self._fixture.outcome(inputs))
 
 
-class ReleasingProbe(Probe):
+class OperatorReleasingProbe(Probe):
     """Lets the source of several subscribers begin to send when one of them requests something."""
 
     def __init__(self, release: Callable[[], None], *arguments: Any, **behaviour: Any) -> None:
@@ -98,27 +125,27 @@ class ReleasingProbe(Probe):
         super().request(n)
 
 
-class Tail:
-    """What stands below an operator whose upper side is judged, and shows what that has processed.
+class DownstreamTail:
+    """Downstream of an operator whose upstream side is judged: shows what that has processed.
 
     It takes one element after the other, and is what a user of the operator steers it with.
     """
 
-    def __init__(self, bench: OperatorBench) -> None:
-        self._bench = bench
-        self.probe = bench.below.probe(request=1, each=1, name="below")
+    def __init__(self, fixture: OperatorFixture) -> None:
+        self._fixture = fixture
+        self.probe = fixture.as_publisher.probe(request=1, each=1, name="downstream")
 
     def join(self, source: Publisher[Any]) -> None:
         """Apply the operator to ``source``, and subscribe."""
-        if self._bench.claims.resubscribes:
-            source = FirstOfMany(self._bench, source)
-        self._bench.below.subscribe(self._bench.applied(source), self.probe)
+        if self._fixture.claims.resubscribes:
+            source = FirstOfMany(self._fixture, source)
+        self._fixture.as_publisher.subscribe(self._fixture.applied(source), self.probe)
 
     def on_subscribe(self, subscription: Any) -> None:
         """Hand this to the subscriber that the operator makes for its source."""
         source = Nowhere()
-        self._bench.applied(source).subscribe(self.probe)
-        if not self._bench.arena.reaches(lambda: source.subscriber is not None):
+        self._fixture.applied(source).subscribe(self.probe)
+        if not self._fixture.environment.reaches(lambda: source.subscriber is not None):
             raise NotClaimed("the subject did not subscribe to its source")
         assert source.subscriber is not None
         source.subscriber.on_subscribe(subscription)
@@ -138,7 +165,7 @@ class Nowhere:
     subscriber: Subscriber[Any] | None = None
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
-        """Remember it."""
+        """Remember the subscriber, which gets its subscription later."""
         self.subscriber = subscriber
 
 
@@ -148,30 +175,37 @@ class FirstOfMany:
     The first stream is the one that a check leads. The others send nothing.
     """
 
-    def __init__(self, bench: OperatorBench, source: Publisher[Any]) -> None:
-        self._bench = bench
+    def __init__(self, fixture: OperatorFixture, source: Publisher[Any]) -> None:
+        self._fixture = fixture
         self._first = source
         self._subscribers: list[Subscriber[Any]] = []
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Start a stream."""
         if any(each is subscriber for each in self._subscribers):
-            self._bench.arena.fail("1.10", "the subscriber was passed to subscribe a second time")
+            self._fixture.environment.fail(
+                "1.10", "the subscriber was passed to subscribe a second time"
+            )
         self._subscribers.append(subscriber)
         is_first = len(self._subscribers) == 1
-        (self._first if is_first else self._bench.source()).subscribe(subscriber)
+        (self._first if is_first else self._fixture.source()).subscribe(subscriber)
 
 
-class UpperSide(SubscriberBench):
+class UpstreamSide(SubscriberFixture):
     """The subscriber that an operator hands to its source.
 
     What it has processed is what comes out, which may be known at the end of the stream only.
     """
 
-    def __init__(self, bench: OperatorBench) -> None:
-        self._bench = bench
-        super().__init__(bench.arena, lambda: Tail(bench), _claims_above(bench), bench.rule)
-        self.timeline = bench.timeline
+    def __init__(self, fixture: OperatorFixture) -> None:
+        self._fixture = fixture
+        super().__init__(
+            fixture.environment,
+            lambda: DownstreamTail(fixture),
+            _subscriber_claims(fixture),
+            fixture.rule,
+        )
+        self.timeline = fixture.timeline
 
     def at_most(self, elements: int) -> int:
         """So many elements, or as many as the operator takes, or as show that the stack grows."""
@@ -183,33 +217,33 @@ class UpperSide(SubscriberBench):
 
     def expect_received(self, stream: Stream, *, in_sequence: bool = False) -> None:
         """Wait until all that was sent has had its effect."""
-        bench, probe = self._bench, stream.subject.probe
-        if bench.claims.expected is not None and not stream.over and not stream.spy.cancelled:
+        fixture, probe = self._fixture, stream.subject.probe
+        if fixture.claims.expected is not None and not stream.over and not stream.spy.cancelled:
             stream.complete()
-        if bench.claims.resubscribes or bench.fails(stream.sent):
+        if fixture.claims.resubscribes or fixture.fails(stream.sent):
             return
-        wanted = bench.out(list(stream.sent))
-        came = self.arena.reaches(lambda: len(probe.elements) >= len(wanted))
+        wanted = fixture.out(list(stream.sent))
+        came = self.environment.reaches(lambda: len(probe.elements) >= len(wanted))
         sent, got = shorten(stream.sent), shorten(probe.elements)
         self.require(
-            came and bench.begins(list(probe.elements), wanted),
+            came and fixture.begins(list(probe.elements), wanted),
             f"{sent} was sent, {shorten(wanted)} was to come out, and {got} did",
         )
 
     def _stops_after(self) -> int:
         """After how many elements the operator cancels, as far as can be told from outside."""
-        if not self._bench.claims.cancels_early:
+        if not self._fixture.claims.cancels_early:
             return ENOUGH_TO_OVERFLOW
-        final = self._bench.outcome(FAR)
-        least = self._bench.claims.needs_elements
+        final = self._fixture.outcome(FAR)
+        least = self._fixture.claims.needs_elements
         has_all = bisect_left(
-            range(least, FAR), True, key=lambda n: self._bench.outcome(n) == final
+            range(least, FAR), True, key=lambda n: self._fixture.outcome(n) == final
         )
         return max(least + has_all, 1)
 
 
-def _claims_above(bench: OperatorBench) -> SubscriberClaims:
-    claims = bench.claims
+def _subscriber_claims(fixture: OperatorFixture) -> SubscriberClaims:
+    claims = fixture.claims
     may_fail = claims.needs_elements > 0
     ends = not claims.resubscribes
     return SubscriberClaims(
@@ -223,8 +257,8 @@ def _claims_above(bench: OperatorBench) -> SubscriberClaims:
     )
 
 
-def _tail(subject: object) -> Tail:
-    assert isinstance(subject, Tail)
+def _tail(subject: object) -> DownstreamTail:
+    assert isinstance(subject, DownstreamTail)
     return subject
 
 

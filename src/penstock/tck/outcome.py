@@ -1,4 +1,4 @@
-"""What a single check found, and the words to understand and mend it."""
+"""What a single check found, and the words to understand and fix it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import Enum
 
 from penstock.tck.explanation import explain
 
-__all__ = ["FACTORY", "PREFLIGHT", "Failure", "Outcome", "RuleResult", "Status", "sortable"]
+__all__ = ["FACTORY", "PREFLIGHT", "Failure", "Outcome", "RuleResult", "RuleStatus", "sortable"]
 
 FACTORY = "factory"
 """Stands in the place of a rule when the factory itself does not work."""
@@ -15,7 +15,7 @@ PREFLIGHT = "preflight"
 """Stands in the place of a check for the first contact with the subject, before all checks."""
 
 
-class Status(Enum):
+class RuleStatus(Enum):
     """What can be said of a rule."""
 
     VERIFIED = "verified"
@@ -58,7 +58,7 @@ class Outcome:
 
     check: str
     rule: str
-    status: Status
+    status: RuleStatus
     detail: str = ""
     seconds: float = 0.0
     failure: Failure | None = None
@@ -73,7 +73,7 @@ class RuleResult:
     """One of the 43 rows."""
 
     rule: str
-    status: Status
+    status: RuleStatus
     checks: tuple[str, ...] = ()
     how: str = ""
     """What the verdict rests on, such as ``all 24 schedules``."""

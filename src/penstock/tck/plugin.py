@@ -9,11 +9,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from penstock.tck.outcome import Status
+from penstock.tck.outcome import RuleStatus
 
 __all__: list[str] = []
 
-NOT_CLAIMED = Status.NOT_CLAIMED.value
+NOT_CLAIMED = RuleStatus.NOT_CLAIMED.value
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

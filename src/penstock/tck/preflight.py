@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from penstock.tck.arena import Arena
+from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.disposable import DisposableThread
-from penstock.tck.real_arena import Halted, RealArena
+from penstock.tck.real_environment import Halted, RealEnvironment
 from penstock.tck.report import FACTORY
 from penstock.tck.stillness import TASKS
 
@@ -38,7 +38,7 @@ class Preflight:
     fault: tuple[str, str] | None = None
 
 
-def fly(exercise: Callable[[Arena], set[int]], answers_within: float = 0.0) -> Preflight:
+def fly(exercise: Callable[[CheckEnvironment], set[int]], answers_within: float = 0.0) -> Preflight:
     """Use the subject for a moment, several times, in real time.
 
     ``exercise`` returns the threads from which the subject called. Threads that were there before
@@ -56,7 +56,7 @@ def fly(exercise: Callable[[Arena], set[int]], answers_within: float = 0.0) -> P
             return Preflight(controllable=True, fault=fault)
         if flight.callers & before:
             return Preflight(controllable=False)
-        if number:  # the first one may wake up whoever has to prepare something
+        if number:  # the first one may wake up threads that have to prepare something
             stirred = bystanders.stirred()
             suspects = stirred & suspects if number > 1 else stirred
             if not suspects:
@@ -74,7 +74,7 @@ class _Bystanders:
         self._since = _monotonic()
 
     def stirred(self) -> set[int]:
-        """Those who have been awake since, and do not wake up for reasons of their own.
+        """Those that have been awake since, and do not wake up for reasons of their own.
 
         A clock that ticks in the background also ticks while the subject is left alone.
         """
@@ -108,30 +108,32 @@ def _threads_here() -> set[int]:
 class _Flight:
     """One exercise on a thread of its own, so that a subject that hangs can be given up."""
 
-    def __init__(self, exercise: Callable[[Arena], set[int]], answers_within: float) -> None:
+    def __init__(
+        self, exercise: Callable[[CheckEnvironment], set[int]], answers_within: float
+    ) -> None:
         self._exercise = exercise
         self._limit = LIMIT + 3 * answers_within
-        self._arena = RealArena(self._limit, answers_within)
+        self._environment = RealEnvironment(self._limit, answers_within)
         self.callers: set[int] = set()
 
     def run(self) -> tuple[str, str] | None:
         """Only a factory that does not work is a fault by now; the rest is for the checks."""
         thread = DisposableThread(self._body, name="preflight")
-        with self._arena:
+        with self._environment:
             thread.start()
             returned = thread.returns_within(self._limit + GRACE)
-        verdict = self._arena.verdict if returned else self._give_up(thread)
-        self._arena.end_threads()
+        verdict = self._environment.verdict if returned else self._give_up(thread)
+        self._environment.end_threads()
         return verdict if not returned or (verdict and verdict[0] == FACTORY) else None
 
     def _give_up(self, thread: DisposableThread) -> tuple[str, str]:
-        call, rule = self._arena.calling or ("it", FACTORY)
+        call, rule = self._environment.calling or ("it", FACTORY)
         fault = f"{call} did not return within {self._limit:g} s, it is at {thread.place}"
-        self._arena.given_up = thread.ident
+        self._environment.given_up = thread.ident
         return rule, fault if thread.end() else f"{fault}, and its thread cannot be ended"
 
     def _body(self) -> None:
         try:
-            self.callers = self._exercise(self._arena)
+            self.callers = self._exercise(self._environment)
         except Halted:
             pass

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 from penstock.api import Subscription
-from penstock.demand.timeline import Timeline, shorten
-from penstock.tck.arena import Arena
+from penstock.core.timeline import Timeline, shorten
+from penstock.tck.check_environment import CheckEnvironment
 
 __all__ = ["Probe", "Provoked"]
 
@@ -39,7 +39,7 @@ class Probe:
 
     def __init__(
         self,
-        arena: Arena,
+        environment: CheckEnvironment,
         timeline: Timeline,
         *,
         request: int = 0,
@@ -54,7 +54,7 @@ class Probe:
         blame: Mapping[str, str] | None = None,
         name: str = "",
     ) -> None:
-        self._arena = arena
+        self._environment = environment
         self._timeline = timeline
         self._first = request
         self._each = each
@@ -114,7 +114,7 @@ class Probe:
         """Cancel the subscription."""
         assert self.subscription is not None
         self._note("cancel")
-        with self._arena.expecting("cancel()", self._named("3.15")):
+        with self._environment.expecting("cancel()", self._named("3.15")):
             self.subscription.cancel()
         if self.cancelled_after is None:
             self.cancelled_after = len(self.elements)
@@ -122,7 +122,7 @@ class Probe:
     def _call_request(self, n: Any) -> None:
         assert self.subscription is not None
         self._note("request", n)
-        with self._arena.expecting(f"request({shorten(n)})", self._named("3.16")):
+        with self._environment.expecting(f"request({shorten(n)})", self._named("3.16")):
             self.subscription.request(n)
 
     # What the publisher does to it.
@@ -134,7 +134,7 @@ class Probe:
             if self._first:
                 self.request(self._first)
         elif self._takes_two:
-            with self._arena.expecting("cancel()", self._named("3.15")):
+            with self._environment.expecting("cancel()", self._named("3.15")):
                 subscription.cancel()
         else:
             self._fail("2.12", "on_subscribe came a second time")
@@ -175,28 +175,28 @@ class Probe:
         self.signals += 1
         me = threading.get_ident()
         self.callers.add(threading.get_native_id())
-        self._arena.noticed()
+        self._environment.noticed()
         if self._inside.count(me) < len(self._inside):
             self._fail("1.3", f"{signal} came while another thread was within a signal")
         if self.ended:
-            self._fail("1.7", f"{signal} came behind the end of the stream")
+            self._fail("1.7", f"{signal} came after the end of the stream")
         if arguments and arguments[0] is None:
             self._fail("2.13", f"{signal} got None")
         if self.subscription is None and signal != "on_subscribe":
             self._fail("1.9", f"{signal} came before on_subscribe")
         self._inside.append(me)
         if self._lingers:
-            self._arena.pause()
+            self._environment.pause()
 
     def _leave(self, signal: str) -> None:
         if self._lingers:
-            self._arena.pause()
+            self._environment.pause()
         self._inside.remove(threading.get_ident())
         if signal == self._raises_in:
             raise self._raises(f"{signal} of the probe raises")
 
     def _fail(self, rule: str, message: str) -> NoReturn:
-        self._arena.fail(self._named(rule), message)
+        self._environment.fail(self._named(rule), message)
 
     def _named(self, rule: str) -> str:
         return self.blame.get(rule, rule)

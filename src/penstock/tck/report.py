@@ -1,4 +1,4 @@
-"""What a verification found: 43 rows, and for each fault the words to understand and mend it."""
+"""What a verification found: 43 rows, and for each fault the words to understand and fix it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from penstock.rules import RULES, Party
-from penstock.tck.outcome import FACTORY, PREFLIGHT, Failure, Outcome, RuleResult, Status
+from penstock.tck.outcome import FACTORY, PREFLIGHT, Failure, Outcome, RuleResult, RuleStatus
 from penstock.tck.terminal import closing_line, explain_failures, render
 
-__all__ = ["FACTORY", "Failure", "Outcome", "Report", "RuleResult", "Status"]
+__all__ = ["FACTORY", "Failure", "Outcome", "Report", "RuleResult", "RuleStatus"]
 
 _OTHER_PARTIES: Final = {
     "publisher": (Party.SUBSCRIBER, Party.PROCESSOR, Party.CALLER),
@@ -44,7 +44,9 @@ class Report:
     def passed(self) -> bool:
         """Whether every rule that was claimed holds, and there is at least one."""
         found = {outcome.status for outcome in self.outcomes}
-        return not self.failures and Status.VERIFIED in found and Status.UNDECIDED not in found
+        return (
+            not self.failures and RuleStatus.VERIFIED in found and RuleStatus.UNDECIDED not in found
+        )
 
     @property
     def rules(self) -> tuple[RuleResult, ...]:
@@ -57,13 +59,15 @@ class Report:
         if self.asked is None:
             return self.rules
         asked = self.asked
-        return tuple(row for row in self.rules if row.rule in asked or row.status is Status.FAILED)
+        return tuple(
+            row for row in self.rules if row.rule in asked or row.status is RuleStatus.FAILED
+        )
 
     @property
-    def counts(self) -> dict[Status, int]:
+    def counts(self) -> dict[RuleStatus, int]:
         """How many of the rows have each status."""
         found = Counter(row.status for row in self.rows)
-        return {status: found[status] for status in Status}
+        return {status: found[status] for status in RuleStatus}
 
     def replay_command(self, failure: Failure) -> str:
         """What shows a failure again, and nothing else."""
@@ -104,9 +108,9 @@ class Report:
         broken = [failure for failure in self.failures if failure.rule == number]
         own = [outcome for outcome in self.outcomes if outcome.rule == number]
         if broken:
-            status, detail = Status.FAILED, broken[0].message
+            status, detail = RuleStatus.FAILED, broken[0].message
         elif not own:
-            status, detail = Status.NOT_CLAIMED, self._why_no_check(number)
+            status, detail = RuleStatus.NOT_CLAIMED, self._why_no_check(number)
         else:
             status = _worst(own)
             detail = _detail(status, own)
@@ -121,18 +125,18 @@ class Report:
         return f"binds the {party}" if party in others else f"no check for a {self.kind}"
 
 
-def _worst(outcomes: Sequence[Outcome]) -> Status:
+def _worst(outcomes: Sequence[Outcome]) -> RuleStatus:
     found = {outcome.status for outcome in outcomes}
-    order = (Status.FAILED, Status.UNDECIDED, Status.VERIFIED, Status.NOT_CLAIMED)
+    order = (RuleStatus.FAILED, RuleStatus.UNDECIDED, RuleStatus.VERIFIED, RuleStatus.NOT_CLAIMED)
     return next(status for status in order if status in found)
 
 
-def _detail(status: Status, outcomes: Sequence[Outcome]) -> str:
+def _detail(status: RuleStatus, outcomes: Sequence[Outcome]) -> str:
     """Why a rule is not verified, or what of it is not."""
-    if status is not Status.VERIFIED:
+    if status is not RuleStatus.VERIFIED:
         reasons = (outcome.detail for outcome in outcomes if outcome.status is status)
         return "; ".join(dict.fromkeys(reasons))
-    left_out = sum(outcome.status is Status.NOT_CLAIMED for outcome in outcomes)
+    left_out = sum(outcome.status is RuleStatus.NOT_CLAIMED for outcome in outcomes)
     return f"{left_out} of {len(outcomes)} checks not claimed" if left_out else ""
 
 

@@ -9,15 +9,15 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
-from penstock.demand import illegal_request
-from penstock.demand.timeline import shorten
-from penstock.tck.arena import Arena
+from penstock.core import illegal_request
+from penstock.core.timeline import shorten
+from penstock.tck.check_environment import CheckEnvironment
 
-__all__ = ["Signal", "Spy", "current_signal"]
+__all__ = ["SignalCall", "Spy", "current_signal"]
 
 
 @dataclass(eq=False)
-class Signal:
+class SignalCall:
     """One call of a subscriber's method."""
 
     name: str
@@ -41,7 +41,7 @@ class Signal:
         return self.running or current_signal.get() is self or self.moment == moment
 
 
-current_signal: Final[ContextVar[Signal | None]] = ContextVar("current_signal", default=None)
+current_signal: Final[ContextVar[SignalCall | None]] = ContextVar("current_signal", default=None)
 """The signal that runs on this thread, or the one out of which a task of asyncio has come."""
 
 
@@ -51,26 +51,27 @@ class Spy:
     Once the stream has ended while the subject was at rest, each call breaks rule 2.3 or 2.4. A
     ``surplus`` subscription, the second one, may be cancelled and nothing else (rule 2.5). Where
     somebody else may be to blame, a subclass takes a call more lightly: `object_to_overlap`,
-    `object_to_stranger` and `object_to_number` are there to be overridden.
+    `object_to_stranger` and `object_to_number` are there to be overridden. It is called on any
+    thread of the subject, and calls ``on_request`` on that one.
     """
 
     def __init__(
         self,
-        arena: Arena,
+        environment: CheckEnvironment,
         subscriber: object,
         note: Callable[..., None],
         *,
         surplus: bool = False,
         lingers: bool = False,
     ) -> None:
-        self._arena = arena
+        self._environment = environment
         self._subscriber = subscriber
         self._note = note
         self._surplus = surplus
         self._lingers = lingers
         self._inside: list[int] = []
         self._moved = threading.Event() if lingers else None
-        self.final: Signal | None = None
+        self.final: SignalCall | None = None
         """The terminal signal, if the subject was at rest when it was sent."""
         self.on_request: Callable[[], None] = _do_nothing
         self.callers: set[int] = set()
@@ -101,12 +102,12 @@ class Spy:
     # What the subject calls.
 
     def request(self, n: int) -> None:
-        if self._arena.is_over:
+        if self._environment.is_over:
             return
         with self._called("request", n):
             if self._surplus:
                 shown = f"request({shorten(n)})"
-                self._arena.fail("2.5", f"{shown} was called on the second subscription")
+                self._environment.fail("2.5", f"{shown} was called on the second subscription")
             self.requests += 1
             if self.cancelled:
                 self.late_requests += 1  # 3.6: it does nothing
@@ -115,7 +116,7 @@ class Spy:
                 self.on_request()
 
     def cancel(self) -> None:
-        if self._arena.is_over:
+        if self._environment.is_over:
             return
         with self._called("cancel"):
             self.cancels += 1
@@ -124,16 +125,16 @@ class Spy:
 
     def object_to_overlap(self, call: str) -> None:
         """The call came while another thread was within one."""
-        self._arena.fail("2.7", f"{call} was called while another thread was within a call")
+        self._environment.fail("2.7", f"{call} was called while another thread was within a call")
 
-    def object_to_stranger(self, call: str, signal: Signal) -> None:
+    def object_to_stranger(self, call: str, signal: SignalCall) -> None:
         """The call came from within a signal to another subscriber."""
         whose = f"{signal.name} to another subscriber"
-        self._arena.fail("3.1", f"{call} was called from within {whose}")
+        self._environment.fail("3.1", f"{call} was called from within {whose}")
 
     def object_to_number(self, n: object, error: Exception) -> None:
         """The call was for something that cannot be requested."""
-        self._arena.fail("3.9", f"request({shorten(n)}) was called: {error}")
+        self._environment.fail("3.9", f"request({shorten(n)}) was called: {error}")
 
     def _count(self, n: int) -> None:
         error = illegal_request(n)
@@ -146,12 +147,12 @@ class Spy:
     @contextmanager
     def _called(self, call: str, *arguments: Any) -> Iterator[None]:
         me = threading.get_ident()
-        self._arena.noticed()
+        self._environment.noticed()
         self._note(call, *arguments)
         self.callers.add(threading.get_native_id())
         if any(thread != me for thread in self._inside):
             self.object_to_overlap(call)
-        self._look_for_its_cause(call)
+        self._find_its_cause(call)
         self._inside.append(me)
         try:
             self._linger()
@@ -163,25 +164,25 @@ class Spy:
 
     def _linger(self) -> None:
         if self._lingers:
-            self._arena.pause()
+            self._environment.pause()
 
     def _stir(self) -> None:
         if self._moved is not None:
             self._moved.set()
 
-    def _look_for_its_cause(self, call: str) -> None:
+    def _find_its_cause(self, call: str) -> None:
         signal = current_signal.get()
         if signal is not None and signal.is_here:
             if signal.subscriber is not self._subscriber:
                 self.object_to_stranger(call, signal)
             elif signal.is_terminal:
-                self._arena.fail("2.3", f"{call} was called from within {signal.name}")
+                self._environment.fail("2.3", f"{call} was called from within {signal.name}")
             self.called_within[signal.name] = None
         if self.final is not None:
-            self._arena.fail(*self._blame(self.final, call))
+            self._environment.fail(*self._blame(self.final, call))
 
-    def _blame(self, final: Signal, call: str) -> tuple[str, str]:
-        if final.leads_to(self._arena.now()):
+    def _blame(self, final: SignalCall, call: str) -> tuple[str, str]:
+        if final.leads_to(self._environment.now()):
             return "2.3", f"{call} was called as the outcome of {final.name}"
         return "2.4", f"{call} was called after {final.name}"
 

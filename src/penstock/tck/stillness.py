@@ -7,10 +7,37 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
-from penstock.tck.stopwatch import Stopwatch
+__all__ = [
+    "POLL",
+    "Stillness",
+    "Stopwatch",
+]
 
-__all__ = ["Stillness"]
+POLL: Final = 0.05
+"""The most seconds that count between two polls."""
+
+_monotonic = time.monotonic  # taken before any exploration replaces it
+
+
+class Stopwatch:
+    """Counts seconds as long as it is polled.
+
+    While the machine stands still nobody polls it, and the threads that are waited for stand still,
+    too: that time does not count against them.
+    """
+
+    def __init__(self) -> None:
+        self._last = _monotonic()
+        self._passed = 0.0
+
+    def elapsed(self) -> float:
+        """The seconds that have passed, without those in which the machine stood still."""
+        last, self._last = self._last, _monotonic()
+        self._passed += min(self._last - last, POLL)
+        return self._passed
+
 
 TASKS = Path("/proc/self/task")
 SLICE = 0.002
@@ -23,7 +50,7 @@ _sleep = time.sleep  # taken before any exploration replaces it
 class Stillness:
     """Watches the other threads of the process.
 
-    A thread that sleeps and has used no processor time since the last look is at rest, however
+    A thread that sleeps and has used no processor time since the last sample is at rest, however
     loaded the machine is: one that waits for a processor does not sleep.
     """
 
@@ -39,17 +66,17 @@ class Stillness:
         """
         stopwatch = Stopwatch()
         now = since = 0.0
-        self._look()
+        self._is_unchanged()
         while not unless() and now < limit:
             _sleep(SLICE)
-            now = stopwatch.look()
-            if not self._look():
+            now = stopwatch.elapsed()
+            if not self._is_unchanged():
                 since = now
             elif now - since >= seconds:
                 return True
         return False
 
-    def _look(self) -> bool:
+    def _is_unchanged(self) -> bool:
         asleep, now = _threads_by_system() if TASKS.is_dir() else _threads_by_frame()
         last, self._last = self._last, now
         return asleep and now == last

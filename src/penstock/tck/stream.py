@@ -10,10 +10,10 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from penstock.api import Subscriber
-from penstock.demand.timeline import Timeline
-from penstock.tck.arena import Arena
+from penstock.core.timeline import Timeline
+from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.report import FACTORY
-from penstock.tck.spy import Signal, Spy, current_signal
+from penstock.tck.spy import SignalCall, Spy, current_signal
 
 __all__ = ["Cost", "EagerStream", "Failed", "Stream"]
 
@@ -37,12 +37,12 @@ class Cost(NamedTuple):
 class Stream:
     """Sends signals, one at a time, and no more elements than were requested.
 
-    A signal that raises breaks ``rule``.
+    A signal that raises breaks ``rule``. Signals run on the thread of the check that sends them.
     """
 
     def __init__(
         self,
-        arena: Arena,
+        environment: CheckEnvironment,
         timeline: Timeline,
         subscriber: Subscriber[Any],
         *,
@@ -54,11 +54,11 @@ class Stream:
         surplus: bool = False,
         lingers: bool = False,
     ) -> None:
-        self.arena = arena
+        self.environment = environment
         self.subscriber = subscriber
         self.subject: Any = subscriber if subject is None else subject
         """What the factory made; it may have subscribed another object in its place."""
-        self.spy = Spy(arena, subscriber, self._note, surplus=surplus, lingers=lingers)
+        self.spy = Spy(environment, subscriber, self._note, surplus=surplus, lingers=lingers)
         self.sent: list[Any] = []
         self.over = False
         self.cost = Cost(0.0, 0.0)
@@ -83,7 +83,9 @@ class Stream:
         """Send the next element, for which there must be demand."""
         assert self.demand > 0
         number = len(self.sent)
-        element = self.arena.call(f"element({number})", FACTORY, lambda: self._element(number))
+        element = self.environment.call(
+            f"element({number})", FACTORY, lambda: self._element(number)
+        )
         self.send(element)
 
     def send(self, element: Any) -> None:
@@ -113,18 +115,18 @@ class Stream:
 
     def call(self, signal: str, method: Callable[[], Any]) -> Any:
         """Call the subscriber; to be overridden by streams that forgive what it raises."""
-        return self.arena.call(signal, self.rule, method)
+        return self.environment.call(signal, self.rule, method)
 
-    def _end(self, signal: Signal, at_rest: bool, *arguments: Any) -> None:
+    def _end(self, signal: SignalCall, at_rest: bool, *arguments: Any) -> None:
         self.over = True
         if at_rest:
             self.spy.final = signal
         self._send(signal, *arguments)
 
-    def _signal(self, name: str) -> Signal:
-        return Signal(name, self.subscriber, threading.get_ident(), self.arena.now())
+    def _signal(self, name: str) -> SignalCall:
+        return SignalCall(name, self.subscriber, threading.get_ident(), self.environment.now())
 
-    def _send(self, signal: Signal, *arguments: Any) -> None:
+    def _send(self, signal: SignalCall, *arguments: Any) -> None:
         name = signal.name
         self._note(name, *arguments)
         method = getattr(self.subscriber, name)
@@ -135,9 +137,9 @@ class Stream:
         finally:
             signal.running = False
             current_signal.reset(outer)
-        self.cost = Cost(self.arena.now() - signal.moment, time.thread_time() - start)
+        self.cost = Cost(self.environment.now() - signal.moment, time.thread_time() - start)
         if unused is not None:
-            self.arena.fail("2.13", f"{name} returned a {unused}, which nobody will run")
+            self.environment.fail("2.13", f"{name} returned a {unused}, which nobody will run")
 
     def _note(self, signal: str, *arguments: Any) -> None:
         if self._timeline is not None:
@@ -210,7 +212,7 @@ class EagerStream(Stream):
                 while self.is_due:
                     self._send_next()
                     if len(self.sent) % BREATH == 0:
-                        self.arena.pause()
+                        self.environment.pause()
             finally:
                 self._give_turn_back()
 

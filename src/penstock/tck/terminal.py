@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from penstock.rules import RULES
 from penstock.tck.explanation import WIDTH, explain
-from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleResult, Status
+from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleResult, RuleStatus
 
 if TYPE_CHECKING:
     from penstock.tck.report import Report
 
 __all__ = ["Paint", "closing_line", "explain_failures", "render"]
 
-Paint: TypeAlias = Callable[[Status, str], str]
+Paint: TypeAlias = Callable[[RuleStatus, str], str]
 """Colours a text by the status that it speaks of."""
 
 _GAP: Final = "  "
@@ -25,11 +25,11 @@ _NOT_CONTROLLED: Final = (
     "before, or wait for something that the kit does not own. What says real time\n"
     "ran once, as it happened to run."
 )
-_TROUBLE: Final = (Status.FAILED, Status.UNDECIDED)
+_TROUBLE: Final = (RuleStatus.FAILED, RuleStatus.UNDECIDED)
 _NUMBER: Final = re.compile(r"\d+")
 
 
-def _plain(_: Status, text: str) -> str:
+def _plain(_: RuleStatus, text: str) -> str:
     return text
 
 
@@ -41,10 +41,12 @@ def render(
     if _ran(report):
         blocks.append("\n".join(_table(report.rows, width, paint)))
         blocks += [] if report.controlled else [_NOT_CONTROLLED]
-        blocks += _left_out("Not claimed, so not verified:", Status.NOT_CLAIMED, report.outcomes)
-        blocks += _left_out("Undecided:", Status.UNDECIDED, report.outcomes)
+        blocks += _left_out(
+            "Not claimed, so not verified:", RuleStatus.NOT_CLAIMED, report.outcomes
+        )
+        blocks += _left_out("Undecided:", RuleStatus.UNDECIDED, report.outcomes)
     blocks += explain_failures(report, width=width, paint=paint, trail=trail)
-    verdict = Status.VERIFIED if report.passed else Status.FAILED
+    verdict = RuleStatus.VERIFIED if report.passed else RuleStatus.FAILED
     blocks.append(paint(verdict, closing_line(report)))
     return "\n\n".join(blocks)
 
@@ -85,7 +87,7 @@ def explain_failures(
         )
         told.add(failure.rule)
         title, newline, rest = text.partition("\n")
-        blocks.append(paint(Status.FAILED, title) + newline + rest)
+        blocks.append(paint(RuleStatus.FAILED, title) + newline + rest)
     return blocks
 
 
@@ -102,7 +104,7 @@ def _table(rows: Sequence[RuleResult], width: int, paint: Paint) -> Iterator[str
 
 
 def _cells(row: RuleResult) -> tuple[str, str, str, str]:
-    status = row.status.value.upper() if row.status is Status.FAILED else row.status.value
+    status = row.status.value.upper() if row.status is RuleStatus.FAILED else row.status.value
     grounds = row.how.removesuffix(" schedules").removesuffix(" schedule")
     detail = " ".join(row.detail.split())
     return row.rule, status, grounds, detail or RULES[row.rule].summary
@@ -114,7 +116,7 @@ def _line(cells: Sequence[str], widths: Sequence[int], width: int) -> str:
     return line if len(line) <= width else line[: width - 3].rstrip() + "..."
 
 
-def _left_out(title: str, status: Status, outcomes: Sequence[Outcome]) -> Iterator[str]:
+def _left_out(title: str, status: RuleStatus, outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The checks without a verdict, by the reason, where no failure tells it."""
     reasons: dict[str, list[str]] = {}
     for outcome in outcomes:

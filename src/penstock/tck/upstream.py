@@ -1,4 +1,4 @@
-"""The kit's publisher, which stands above a processor or an operator under test."""
+"""The kit's publisher, upstream of a processor or an operator under test."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.api import Subscriber
-from penstock.demand.timeline import Timeline
+from penstock.core.timeline import Timeline
 from penstock.runtime import report_undelivered
-from penstock.tck.arena import Arena
+from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.probe import Provoked
-from penstock.tck.spy import Signal, Spy
+from penstock.tck.spy import SignalCall, Spy
 from penstock.tck.stream import EagerStream
 
 __all__ = ["Upstream", "UpstreamStream"]
@@ -29,7 +29,7 @@ class UpstreamStream(EagerStream):
         super().__init__(*arguments, **options)
         self._held = held
         if not strict:
-            self._use(ToleratingSpy(self.arena, self.subscriber, self._note))
+            self._use(ToleratingSpy(self.environment, self.subscriber, self._note))
 
     def _use(self, spy: Spy) -> None:
         self.spy = spy
@@ -57,30 +57,31 @@ class UpstreamStream(EagerStream):
 class ToleratingSpy(Spy):
     """Does not mind calls that overlap, nor those from within a signal to another subscriber.
 
-    A subscriber below that calls from two threads at once, as the checks of a publisher do, breaks
-    rule 2.7 itself: who passes its calls on as they come is not to blame. And who subscribes again
-    when one stream is over (a retry, say) calls the new one from within the end of the old one.
+    A subscriber downstream that calls from two threads at once, as the checks of a publisher do,
+    breaks rule 2.7 itself: a subject that passes its calls on as they come is not to blame. And one
+    that subscribes again when one stream is over (a retry, say) calls the new one from within the
+    end of the old one.
     """
 
     def object_to_overlap(self, call: str) -> None:
-        """Somebody below is to blame."""
+        """A subscriber downstream is to blame."""
 
-    def object_to_stranger(self, call: str, signal: Signal) -> None:
+    def object_to_stranger(self, call: str, signal: SignalCall) -> None:
         """Both subscribers belong to the subject."""
 
 
 class ForgivingStream(UpstreamStream):
     """Does for its subscriber what any sound publisher does, also after a fault of the kit's own.
 
-    Who passes on what the kit has done below is not to blame: an illegal request is answered by
-    on_error (rule 3.9), and a signal that raises what a probe has raised is taken for a cancel and
-    reported (rule 2.13).
+    A subject that passes on what the kit did downstream is not to blame: an illegal request is
+    answered by on_error (rule 3.9), and a signal that raises what a probe has raised is taken for a
+    cancel and reported (rule 2.13).
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._refusal: Exception | None = None
-        self._use(ForgivingSpy(self.arena, self.subscriber, self._note, self.refuse))
+        self._use(ForgivingSpy(self.environment, self.subscriber, self._note, self.refuse))
 
     def refuse(self, error: Exception) -> None:
         """End the stream by this error, as soon as no other signal is under way."""
@@ -125,24 +126,24 @@ class ForgivingSpy(ToleratingSpy):
 
     def __init__(
         self,
-        arena: Arena,
+        environment: CheckEnvironment,
         subscriber: object,
         note: Callable[..., None],
         refuse: Callable[[Exception], None],
     ) -> None:
-        super().__init__(arena, subscriber, note)
+        super().__init__(environment, subscriber, note)
         self._refuse = refuse
 
     def object_to_number(self, n: object, error: Exception) -> None:
-        """Somebody below is to blame; the stream ends by ``error``."""
+        """A subscriber downstream is to blame; the stream ends by ``error``."""
         self._refuse(error)
 
 
 class Upstream:
     """A sound publisher: sends to each subscriber a stream of its own, on the thread that asks.
 
-    ``elements``  how many there are; with 0 and no ``ending`` a check sends them by itself
-    ``ending``    the terminal signal behind them, which waits for a first request
+    ``elements``  how many there are; with 0 and no ``ending`` the check sends them
+    ``ending``    the terminal signal after them, which waits for a first request
     ``at_once``   a stream without elements ends without a request
     ``held``      streams count what is requested, and send nothing until they are released
     ``strict``    calls of the subscription take some time, and break rule 2.7 if they overlap
@@ -151,7 +152,7 @@ class Upstream:
 
     def __init__(
         self,
-        arena: Arena,
+        environment: CheckEnvironment,
         timeline: Timeline,
         *,
         elements: int = 0,
@@ -162,7 +163,7 @@ class Upstream:
         strict: bool = False,
         forgiving: bool = False,
     ) -> None:
-        self._arena = arena
+        self._environment = environment
         self._timeline = timeline
         self._at_once = at_once and elements == 0
         self._kind = ForgivingStream if forgiving else UpstreamStream
@@ -176,17 +177,19 @@ class Upstream:
             "silent": elements > LONG,
         }
         self.streams: list[UpstreamStream] = []
-        """One for each subscriber, in the sequence in which they came."""
+        """One for each subscriber, in the order in which they came."""
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Start a stream."""
         if subscriber is None:
             raise TypeError("there is no subscriber")
-        self._arena.noticed()
+        self._environment.noticed()
         name = f"upstream {len(self.streams) + 1}" if self.streams else "upstream"
-        stream = self._kind(self._arena, self._timeline, subscriber, name=name, **self._options)
+        stream = self._kind(
+            self._environment, self._timeline, subscriber, name=name, **self._options
+        )
         self.streams.append(stream)
-        self._arena.at_end(stream.close)
+        self._environment.at_end(stream.close)
         stream.open()
         if self._at_once and not stream.over and not stream.spy.cancelled:
             stream.complete()

@@ -17,7 +17,7 @@ from penstock.tck.check import Check
 from penstock.tck.explanation import explain
 from penstock.tck.judge import Experience, Judge
 from penstock.tck.kinds import KINDS, Kind
-from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, Status, sortable
+from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus, sortable
 
 if TYPE_CHECKING:
     import pytest
@@ -45,7 +45,7 @@ class Verification:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         # What one test learns of the subject, such as that it hangs, serves the next ones. The
-        # judge itself is made anew for each test, whose fixtures the factory may use.
+        # judge itself is made for each test, whose fixtures the factory may use.
         cls._experience = Experience()
         if cls.__module__ != __name__:  # the classes of this module are no tests themselves
             for check in cls._kind.suite:
@@ -136,7 +136,7 @@ class ProcessorVerification(Verification):
 
 
 class OperatorVerification(Verification):
-    """Verifies an operator: what comes out of it, and what it takes from above for that.
+    """Verifies an operator: what comes out of it, and what it takes from upstream for that.
 
     Class attributes and methods named as the fields of ``OperatorClaims`` are its claims, and a
     method ``create_element(self, number)`` claims ``element``.
@@ -180,9 +180,9 @@ def _verify(judge: Judge, check: Check, request: pytest.FixtureRequest) -> None:
         pytest.fail(f"--tck-schedule replays one test, and {selected} are selected", pytrace=False)
     outcomes = judge.judge([check]) if schedule is None else judge.replay(check, schedule)
     (verdict,) = (outcome for outcome in outcomes if outcome.check == check.name)
-    if verdict.status is Status.NOT_CLAIMED:
-        request.node.user_properties.append((Status.NOT_CLAIMED.value, verdict.detail))
-    elif verdict.status is not Status.VERIFIED:
+    if verdict.status is RuleStatus.NOT_CLAIMED:
+        request.node.user_properties.append((RuleStatus.NOT_CLAIMED.value, verdict.detail))
+    elif verdict.status is not RuleStatus.VERIFIED:
         text = _complaint(outcomes, request.node.nodeid, trail=schedule is not None)
         pytest.fail(text, pytrace=False)
 
@@ -192,7 +192,7 @@ def _complaint(outcomes: Sequence[Outcome], node: str, trail: bool) -> str:
     for outcome in outcomes:
         if failure := outcome.failure:
             text = explain(failure, replay=_replay_command(node, failure), trail=trail)
-            own = outcome.status is Status.FAILED
+            own = outcome.status is RuleStatus.FAILED
             return text if own else f"rule {verdict.rule} is undecided, since {text}"
     return f"rule {verdict.rule} is undecided: {verdict.detail}"
 

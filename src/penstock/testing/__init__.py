@@ -1,21 +1,23 @@
 """For users' own tests of publishers, subscribers and operators. Needs no test framework.
 
-``manual_publisher.py``     ``ManualPublisher``: a publisher that a test drives by hand
-``manual_subscription.py``  ``ManualSubscription``: its end of one subscription
-``manual_subscriber.py``    ``ManualSubscriber``: a subscriber that a test drives by hand
-``recording.py``            what came to a subscriber, judged by the rules of signalling
-``signals.py``              the four signals as values
-``step_verifier.py``        ``StepVerifier``: a script of expectations for a publisher
-``script.py``               the steps of such a script and how they are performed
-``marbles.py``              the notation of marble diagrams, such as ``"a-(bc)|"``
-``alphabet.py``             what the letters of a diagram stand for
-``marble_publisher.py``     ``marble``: from a diagram to a publisher
-``marble_recording.py``     ``record`` and ``to_marble``: from a publisher to a diagram
-``expected_error.py``       what a test expects of an error
-``report.py``               the form of failure messages
-``options.py``              the checks of options
-
-``VirtualTime`` and ``collect_undelivered`` come from ``penstock.runtime``.
+``step_verifier.py``        the step verifier: what a publisher should do, written down as a script
+``script.py``               the steps of a step verifier, and how they are performed against the
+                            signals that come
+``manual_publisher.py``     a publisher that a test drives by hand
+``manual_subscription.py``  the subscription between a manual publisher and one of its subscribers
+``manual_subscriber.py``    a subscriber that a test drives by hand
+``recording.py``            what a publisher signalled, judged signal by signal, and the means to
+                            wait for it
+``signals.py``              the four signals of a publisher as values, for recordings and for
+                            comparison
+``marbles.py``              the notation of marble diagrams: a stream as a line of text
+``alphabet.py``             what the letters of a marble diagram stand for
+``marble_publisher.py``     a publisher that does what a marble diagram shows
+``marble_recording.py``     from signals to a marble diagram
+``expected_error.py``       what a test expects of an error: its type and a pattern in its text
+``options.py``              the checks of options: an error at once that names the value and what is
+                            allowed
+``report.py``               the form of every failure message: what went wrong, then all that helps
 """
 
 from penstock.runtime import VirtualTime, collect_undelivered

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from penstock.api import Subscriber
-from penstock.demand import require_subscriber
+from penstock.core import require_subscriber
 from penstock.runtime import Clock, require_count
 from penstock.testing.manual_subscription import ManualSubscription
 from penstock.testing.options import require_clock, require_timeout
@@ -22,7 +22,7 @@ class ManualPublisher(Generic[T]):
     """Signals its subscriber when the test says so, and shows what the subscriber asked for.
 
     ``misbehave``  send whatever the test says; by default it refuses, with an ``AssertionError``,
-                   to exceed the demand (rule 1.1) and to signal behind a terminal signal (1.7)
+                   to exceed the demand (rule 1.1) and to signal after a terminal signal (1.7)
     ``time``       the clock of the timeline; the system's unless a test brings its own
 
     >>> from penstock.testing import ManualSubscriber

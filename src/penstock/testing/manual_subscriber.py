@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Generic, NoReturn, TypeVar
 
 from penstock.api import Subscription
-from penstock.demand import (
+from penstock.core import (
     Timeline,
     illegal_request,
     require_element,
@@ -41,7 +41,7 @@ class ManualSubscriber(Generic[T]):
     >>> subscriber.assert_elements("a", "b", "c")
     >>> subscriber.assert_completed()
 
-    Signals may come from any thread. The ``assert_`` methods look at what has come so far; one that
+    Signals may come from any thread. The ``assert_`` methods check what has come so far; one that
     fails prints all signals and the rules that the publisher broke. The ``await_`` methods wait for
     signals from other threads, and fail after ``timeout`` seconds: by default 5, or as many as the
     environment variable ``PENSTOCK_TEST_TIMEOUT`` says. In a coroutine, hand them to
@@ -53,7 +53,7 @@ class ManualSubscriber(Generic[T]):
         self._first_request = require_first_request(request)
         self._subscription: Subscription | None = None
         self._cancelled = False
-        self._looked_at = 0
+        self._checked = 0
 
     # What the publisher calls.
 
@@ -62,7 +62,7 @@ class ManualSubscriber(Generic[T]):
         require_subscription(subscription)
         is_first = self._subscription is None
         if is_first:
-            # Before the signal is recorded: whoever waits for it may look at both at once.
+            # Before the signal is recorded: a thread that waits for it may read both at once.
             self._subscription = subscription
             if self._first_request:
                 self.recording.demand.add(self._first_request)
@@ -147,7 +147,7 @@ class ManualSubscriber(Generic[T]):
 
     @property
     def ended(self) -> bool:
-        """Whether the stream ended, be it well or not."""
+        """Whether the stream ended, by completion or by an error."""
         return self.recording.ending is not None
 
     @property
@@ -286,16 +286,16 @@ class ManualSubscriber(Generic[T]):
         """Wait until ``holds``, or until nothing more can come."""
         __tracebackhide__ = True
         self.recording.wait_for(lambda: holds() or self.ended, seconds)
-        if not self.recording.wait_for(lambda: holds() and self._look(), 0):
+        if not self.recording.wait_for(lambda: holds() and self._mark_checked(), 0):
             self._fail(failure())
 
-    def _look(self) -> bool:
-        """All signals up to now have been looked at."""
-        self._looked_at = len(self.recording)
+    def _mark_checked(self) -> bool:
+        """Count all signals up to now as checked."""
+        self._checked = len(self.recording)
         return True
 
     def _news(self) -> list[Signal[T]]:
-        unseen = self.signals[self._looked_at :]
+        unseen = self.signals[self._checked :]
         return [signal for signal in unseen if not isinstance(signal, OnSubscribe)]
 
     def _state(self) -> str:

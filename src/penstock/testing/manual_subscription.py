@@ -6,7 +6,7 @@ import threading
 from typing import Generic, TypeVar
 
 from penstock.api import Subscriber
-from penstock.demand import Demand, Timeline, illegal_request, require_element, shorten
+from penstock.core import Demand, Timeline, illegal_request, require_element, shorten
 from penstock.rules import cite
 from penstock.runtime import Clock
 from penstock.testing.report import report
@@ -20,6 +20,7 @@ class ManualSubscription(Generic[T]):
     """Signals one subscriber when the test says so, and shows what that one asked for.
 
     A ``ManualPublisher`` makes one for each subscriber and hands it over in ``on_subscribe``.
+    It signals on the thread of the caller; an illegal request is answered on the one that made it.
     """
 
     def __init__(

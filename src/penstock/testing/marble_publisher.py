@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from penstock.api import Subscriber
-from penstock.demand import COMPLETED, Outlet, require_subscriber
+from penstock.core import COMPLETED, BaseSubscription, require_subscriber
 from penstock.runtime import Clock
 from penstock.testing.alphabet import Alphabet
 from penstock.testing.marbles import COMPLETION, FAILURE, read_marbles
@@ -30,7 +30,7 @@ class Moment(NamedTuple, Generic[T]):
 class MarblePublisher(Generic[T]):
     """Plays a marble diagram to each subscriber, from the moment in which it subscribes.
 
-    An element that falls due without demand waits, and so does what comes behind it; that is no
+    An element that falls due without demand waits, and so does what comes after it; that is no
     more than the diagram holds.
     """
 
@@ -43,8 +43,11 @@ class MarblePublisher(Generic[T]):
         Play(self._moments, self._time, subscriber).wake()
 
 
-class Play(Outlet[T]):
-    """One subscriber's way through the diagram."""
+class Play(BaseSubscription[T]):
+    """One subscriber's way through the diagram.
+
+    Signals come on the thread of the clock, or on one that requests elements which are due.
+    """
 
     __slots__ = ("_due", "_ending", "_timers")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from penstock.api import UNBOUNDED
-from penstock.demand import Demand, Timeline
+from penstock.core import Demand, Timeline
 from penstock.rules import RuleViolation
 from penstock.runtime import Clock
 from penstock.testing.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal

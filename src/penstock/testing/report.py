@@ -1,4 +1,4 @@
-"""The form of every failure message: what went wrong, and below it all that helps."""
+"""The form of every failure message: what went wrong, then all that helps."""
 
 from __future__ import annotations
 

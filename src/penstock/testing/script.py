@@ -30,7 +30,10 @@ class Step(Generic[T]):
 
 
 class Performance(Generic[T]):
-    """One run of a script: its subscriber, and how far into the signals the script has come."""
+    """One run of a script: its subscriber, and how far into the signals the script has come.
+
+    Steps, and the functions of the test in them, run on the thread that calls `play`.
+    """
 
     def __init__(
         self, subscriber: ManualSubscriber[T], *, within: float, time: VirtualTime | None

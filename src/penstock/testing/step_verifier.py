@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Generic, Self, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.demand import shorten
+from penstock.core import shorten
 from penstock.runtime import VirtualTime, require_count
 from penstock.testing.expected_error import ErrorType, ExpectedError
 from penstock.testing.manual_subscriber import ManualSubscriber
@@ -50,9 +50,9 @@ class StepVerifier(Generic[T]):
 
     Nothing happens before ``verify``, which subscribes and goes through the script: each
     expectation takes the next signals, in order. A script that was never verified warns when it
-    is thrown away. ``on_subscribe`` needs no step. Signals behind the last step are not looked at,
+    is thrown away. ``on_subscribe`` needs no step. Signals after the last step are not checked,
     and a stream that goes on there is cancelled. Whatever the script says, ``verify`` fails if the
-    publisher breaks a rule of signalling: more elements than were requested (1.1), a signal behind
+    publisher breaks a rule of signalling: more elements than were requested (1.1), a signal after
     a terminal one (1.7), no ``on_subscribe`` at first (1.9) or a second one (2.12).
     """
 
@@ -173,7 +173,7 @@ class StepVerifier(Generic[T]):
         """Subscribe and perform the script; ``AssertionError`` at the first step that fails.
 
         The message shows the script, the step, what came instead, and all signals. Each call
-        subscribes anew.
+        subscribes again.
         """
         __tracebackhide__ = True
         self._verified = True

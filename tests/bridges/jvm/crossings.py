@@ -36,7 +36,7 @@ def odd(how: str) -> Any:
 
 
 def returned(elements: list[Any]) -> list[Any]:
-    """What comes back, in the sequence in which it came."""
+    """What comes back, in the order in which it came."""
     return list(from_jvm(to_jvm(Flow.from_iterable(elements))).blocking())
 
 
@@ -86,7 +86,7 @@ def distinct_objects() -> int:
 
 
 def objects_left() -> int:
-    """How many objects Python keeps for Java after both have let go of them."""
+    """How many objects Python keeps for Java after both have dropped them."""
     returned([Price() for _ in range(1000)])
     before = len(registry._objects)
     left = threading.Event()

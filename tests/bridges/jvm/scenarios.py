@@ -105,8 +105,8 @@ def there_and_back(name: str, elements: int) -> bool:
     sent = to_jvm(Flow.range(elements), standard_of(name))
     numbers = from_jvm(peer(name).through(sent))
     following = count()
-    in_sequence = numbers.map(lambda number: number == next(following))
-    return bool(in_sequence.reduce(True, lambda x, y: x and y).run_sync()) and (
+    in_order = numbers.map(lambda number: number == next(following))
+    return bool(in_order.reduce(True, lambda x, y: x and y).run_sync()) and (
         next(following) == elements
     )
 

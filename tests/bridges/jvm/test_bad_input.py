@@ -12,7 +12,7 @@ import pytest
 
 from penstock import Flow
 from penstock.java import JavaUnavailable
-from tests.unit.java.machine import Machine, bare_machine
+from tests.java.unit.machine import Machine, bare_machine
 
 pytestmark = [pytest.mark.java_peers]
 
@@ -25,7 +25,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 def run(*lines: str) -> str:
-    """What a program prints; it has to end by itself."""
+    """What a program prints; it has to end on its own."""
     program = "\n".join(lines)
     done = subprocess.run(
         [sys.executable, "-c", program], check=False, capture_output=True, text=True, timeout=LIMIT
@@ -157,7 +157,7 @@ def test_a_second_jvm_is_refused() -> None:
 def test_a_jvm_that_cannot_have_our_classes_is_told_apart(
     monkeypatch: pytest.MonkeyPatch, version: str, sentence: str
 ) -> None:
-    from penstock.bridges.jvm import machine
+    from penstock.bridges.jvm import jvm_process as machine
 
     monkeypatch.setattr(machine, "jpype", FakeJvm(version))
     with pytest.raises(JavaUnavailable, match=sentence):

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from penstock.connectors import Writer
-from penstock.connectors.parquet_folder import ParquetFolder
-from penstock.connectors.sqlite_table import SqliteTable
-from penstock.connectors.text_file import TextFile
+from penstock.connectors.files.text_file import TextFile
+from penstock.connectors.parquet.folder import ParquetFolder
+from penstock.connectors.sqlite.table import SqliteTable
 from penstock.delivery import DeliveryRefused, Epoch, RunStart
 
 __all__ = ["Checkpoint", "crash", "live", "refused"]

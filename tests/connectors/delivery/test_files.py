@@ -15,14 +15,8 @@ from typing import Any
 
 import pytest
 
-from penstock.connectors import (
-    Writer,
-    durable_files,
-    write_csv,
-    write_json_lines,
-    write_parquet,
-    write_sqlite,
-)
+from penstock.connectors import Writer, write_csv, write_json_lines, write_parquet, write_sqlite
+from penstock.connectors.shared import durable_files
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.delivery.lives import Checkpoint, ended_by_a_crash, live, refused
 

@@ -16,14 +16,9 @@ from typing import Any
 import pytest
 
 from penstock import Flow
-from penstock.connectors import (
-    Writer,
-    durable_files,
-    tail_json_lines,
-    write_csv,
-    write_json_lines,
-)
-from penstock.connectors.text_file import TextFile
+from penstock.connectors import Writer, tail_json_lines, write_csv, write_json_lines
+from penstock.connectors.files.text_file import TextFile
+from penstock.connectors.shared import durable_files
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.delivery.lives import Checkpoint, crash, live, refused
 
@@ -305,7 +300,7 @@ def test_rotated_files_may_be_moved_away_or_compressed(file: Path) -> None:
 
 
 @pytest.mark.parametrize("epoch", [None, Epoch.begun()], ids=["alone", "checkpoint"])
-def test_files_that_look_rotated_are_refused_and_gone_on_after_if_that_is_said(
+def test_files_that_seem_rotated_are_refused_unless_it_is_said_to_append_after_them(
     file: Path, epoch: Epoch | None
 ) -> None:
     foreign = file.with_name("late.000007.jsonl")

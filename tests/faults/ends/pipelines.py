@@ -174,4 +174,4 @@ SINKS: Final[dict[str, Callable[[Settings], Any]]] = {
     "function": appending,
 }
 
-ends = Pipeline("ends", sources=SOURCES, through=together, sinks=SINKS, settings=Settings)
+ends = Pipeline("ends", sources=SOURCES, transform=together, sinks=SINKS, settings=Settings)

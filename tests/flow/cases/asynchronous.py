@@ -1,4 +1,4 @@
-"""What is awaited, on a loop of its own that runs in the background."""
+"""What is awaited, on a loop that runs in the background."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["CASES"]
 
 @cache
 def background() -> AsyncioLoop:
-    """A loop on a thread of its own, until the interpreter ends."""
+    """A loop on its own thread, until the interpreter ends."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

@@ -13,7 +13,7 @@ CASES = [
         lambda given: given or ["nothing"],
     ),
     Case(
-        "default_if_empty behind filter",
+        "default_if_empty downstream of filter",
         lambda flow: flow.filter(lambda x: False).default_if_empty("nothing"),
         lambda given: ["nothing"],
     ),

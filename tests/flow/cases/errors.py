@@ -9,12 +9,12 @@ from penstock.flow import Flow, Retry
 from tests.flow.case import Case
 
 
-def failing_behind_two(x: int) -> Flow[int]:
+def failing_after_two(x: int) -> Flow[int]:
     """The number and its opposite, and then an error."""
     return Flow.generate(0, lambda done: ((x, -x)[done], done + 1))
 
 
-def failing_behind_three(flow: Flow[int]) -> Flow[int]:
+def failing_after_three(flow: Flow[int]) -> Flow[int]:
     """The first three elements, and then an error if there are more."""
 
     def pass_three(state: tuple[int, int], x: int) -> tuple[int, int]:
@@ -40,12 +40,12 @@ CASES = [
     Case("retry with a policy", lambda flow: flow.retry(Retry(backoff=0.001)), lambda given: given),
     Case(
         "retry after errors",
-        lambda flow: failing_behind_three(flow).retry(2).on_error_return(-1),
+        lambda flow: failing_after_three(flow).retry(2).on_error_return(-1),
         lambda given: given if len(given) <= 3 else [*given[:3] * 3, -1],
     ),
     Case(
         "retry within",
-        lambda flow: flow.concat_map(lambda x: failing_behind_two(x).retry(2).on_error_return(-1)),
+        lambda flow: flow.concat_map(lambda x: failing_after_two(x).retry(2).on_error_return(-1)),
         lambda given: [y for x in given for y in (*(x, -x) * 3, -1)],
     ),
     Case(
@@ -73,27 +73,27 @@ CASES = [
     ),
     Case(
         "on_error_resume with a flow",
-        lambda flow: failing_behind_three(flow).on_error_resume(lambda error: Flow.of(-1, -2)),
+        lambda flow: failing_after_three(flow).on_error_resume(lambda error: Flow.of(-1, -2)),
         lambda given: resumed(given, -1, -2),
         claims={"absorbs_errors": True, "cancels_early": True},
     ),
     Case(
         "on_error_resume with a publisher",
-        lambda flow: failing_behind_three(flow).on_error_resume(
+        lambda flow: failing_after_three(flow).on_error_resume(
             lambda error: IterablePublisher([-1])
         ),
         lambda given: resumed(given, -1),
     ),
     Case(
         "on_error_return",
-        lambda flow: failing_behind_three(flow).on_error_return("failed"),
+        lambda flow: failing_after_three(flow).on_error_return("failed"),
         lambda given: resumed(given, "failed"),
         claims={"absorbs_errors": True, "cancels_early": True},
     ),
     Case(
         "on_error_return of another kind",
         lambda flow: (
-            failing_behind_three(flow)
+            failing_after_three(flow)
             .on_error_return("wrong", only=KeyError)
             .on_error_return("right", only=(KeyError, ValueError))
         ),
@@ -107,7 +107,7 @@ CASES = [
     Case(
         "on_error_map",
         lambda flow: (
-            failing_behind_three(flow)
+            failing_after_three(flow)
             .on_error_map(lambda error: KeyError())
             .on_error_return("mapped", only=KeyError)
         ),

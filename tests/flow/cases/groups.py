@@ -77,7 +77,7 @@ CASES = [
         lambda flow: flow.group_by(lambda x: x, max_groups=2).flat_map(lambda group: group.take(1)),
         lambda given: given,
         prefetch=256,
-        claims={"errors_overtake": False},  # they wait behind keys that wait for room
+        claims={"errors_overtake": False},  # they wait for keys that wait for room
     ),
     Case(
         "window by size",

@@ -13,7 +13,7 @@ def same(given: list[int]) -> list[int]:
 SHARED = {"shares": True, "multicast": True}
 
 ABOUT_LEAVING = {"2.6", "2.8", "2.9", "2.10", "3.6", "3.7"}
-"""Rules of the stream above that the kit verifies by letting the only subscriber cancel."""
+"""Rules about upstream that the kit verifies by letting the only subscriber cancel."""
 
 GOES_ON = {**SHARED, "rules": [rule for rule in RULES if rule not in ABOUT_LEAVING]}
 """The run outlives its subscribers; what cancels it is judged in ``test_connections.py``."""
@@ -24,14 +24,14 @@ CASES = [
     Case("share with grace", lambda flow: flow.share(grace=3600).map(int), same, keeps=True),
     Case("publish and ref_count", lambda flow: flow.publish().ref_count(), same, claims=SHARED),
     Case(
-        "auto_connect behind publish",
+        "auto_connect downstream of publish",
         lambda flow: flow.publish().auto_connect(),
         same,
         keeps=True,
         claims=GOES_ON,
     ),
     Case(
-        "ref_count behind replay",
+        "ref_count downstream of replay",
         lambda flow: flow.replay(3).ref_count(),
         same,
         keeps=True,
@@ -40,7 +40,7 @@ CASES = [
     Case("replay", lambda flow: flow.replay(3), same, keeps=True, claims=GOES_ON),
     Case("replay within a time", lambda flow: flow.replay(3, within=3600), same, keeps=True),
     Case(
-        "ref_count behind cache",
+        "ref_count downstream of cache",
         lambda flow: flow.cache().ref_count(),
         same,
         keeps=True,

@@ -1,4 +1,4 @@
-"""What looks and changes nothing."""
+"""What inspects and changes nothing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CASES = [
     Case("do_on_error", lambda flow: flow.do_on_error(repr), same),
     Case("do_finally", lambda flow: flow.do_finally(repr), same),
     Case(
-        "do_finally in front of take",
+        "do_finally upstream of take",
         lambda flow: flow.do_finally(repr).take(2),
         lambda given: given[:2],
     ),
@@ -54,7 +54,7 @@ CASES = [
     Case("tap", lambda flow: flow.tap(Listener()), same),
     Case("tap for elements only", lambda flow: flow.tap(Heard()).map(X + 0), same),
     Case(
-        "tap in front of filter",
+        "tap upstream of filter",
         lambda flow: flow.tap(Listener()).filter(X % 2 == 0),
         lambda given: [x for x in given if x % 2 == 0],
     ),
@@ -66,5 +66,5 @@ CASES = [
         same,
     ),
     Case("watch_stalls", lambda flow: flow.watch_stalls(1, clock=VirtualTime()), same),
-    Case("checkpoint", lambda flow: flow.checkpoint("here"), same),
+    Case("annotate_errors", lambda flow: flow.annotate_errors("here"), same),
 ]

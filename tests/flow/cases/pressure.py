@@ -18,7 +18,7 @@ PLENTY = 20_000
 
 
 def number_of_all(flow: Flow[int]) -> Flow[int]:
-    """How many elements came, be it that they were dropped."""
+    """How many elements came, even if they were dropped."""
     dropped: list[int] = []
     return flow.on_backpressure_drop(dropped.append).count().map(lambda n: n + len(dropped))
 

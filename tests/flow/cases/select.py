@@ -26,22 +26,22 @@ CASES = [
     Case("take more than there is", lambda flow: flow.take(1_000_000), lambda given: given),
     Case("take twice", lambda flow: flow.take(5).take(2), lambda given: given[:2]),
     Case(
-        "take in front of filter",
+        "take upstream of filter",
         lambda flow: flow.take(4).filter(X % 2 == 0),
         lambda given: [x for x in given[:4] if x % 2 == 0],
     ),
     Case(
-        "take behind filter",
+        "take downstream of filter",
         lambda flow: flow.filter(X % 2 == 0).take(2),
         lambda given: [x for x in given if x % 2 == 0][:2],
     ),
     Case(
-        "take behind flat_map_iterable",
+        "take downstream of flat_map_iterable",
         lambda flow: flow.flat_map_iterable(lambda x: (x, x)).take(3),
         lambda given: [y for x in given for y in (x, x)][:3],
     ),
     Case(
-        "take in front of flat_map_iterable",
+        "take upstream of flat_map_iterable",
         lambda flow: flow.take(2).flat_map_iterable(lambda x: (x, x)),
         lambda given: [y for x in given[:2] for y in (x, x)],
     ),

@@ -1,19 +1,18 @@
 """Streams between Python and the JVM of the same process.
 
-``from_jvm(publisher)`` makes a `Flow` of a publisher of Java, ``to_jvm(publisher)`` a publisher of
-Java of one of Python. Demand crosses as it is, elements cross in chunks, and neither side runs on
-threads of the other.
-
-``crossing.py``    what users call
-``machine.py``     the JVM, with our classes in it
-``arrivals.py``    from Java: one stream, and the thread that takes its elements over
-``departures.py``  to Java: one stream, and the two threads that serve its subscriber
-``door.py``        the thread that learns of new subscribers in Java
-``chunks.py``      elements, many at a time
-``errors.py``      errors, both ways
-``threads.py``     the threads of the bridge
-``registry.py``    the Python objects that Java holds
-``classes``        what runs on the other side
+``adapters.py``     publishers of Java for Python, and of Python for Java
+``from_java.py``    a stream from Java: what its publisher sends, taken over by a thread of Python
+``to_java.py``      a stream to Java: what a publisher of Python sends, handed over by threads of
+                    Python
+``chunks.py``       elements that cross together, by columns: a crossing costs as much for one as
+                    for many
+``subscribers.py``  the thread that learns of new subscribers in Java, and of objects that Java
+                    needs no more
+``registry.py``     the Python objects that Java holds, by their identity, as long as it does
+``threads.py``      the threads of the bridge, which wait in Java and have to be back before Python
+                    ends
+``errors.py``       errors both ways; one that crosses twice is the same one again
+``jvm_process.py``  the JVM of this process, with our classes in it
 """
 
 try:
@@ -21,9 +20,9 @@ try:
 except ImportError:
     raise ImportError("the bridge to the JVM needs JPype: pip install 'penstock[jvm]'") from None
 
-from penstock.bridges.jvm.crossing import from_jvm, to_jvm
+from penstock.bridges.jvm.adapters import from_jvm, to_jvm
 from penstock.bridges.jvm.errors import JavaError
-from penstock.bridges.jvm.machine import class_path, start_jvm
+from penstock.bridges.jvm.jvm_process import class_path, start_jvm
 
 __all__ = ["JavaError", "class_path", "from_jvm", "start_jvm", "to_jvm"]
 

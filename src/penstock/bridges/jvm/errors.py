@@ -6,7 +6,7 @@ from typing import Any
 
 import jpype
 
-from penstock.bridges.jvm.machine import java_class
+from penstock.bridges.jvm.jvm_process import java_class
 from penstock.bridges.jvm.registry import held, hold
 
 __all__ = ["JavaError", "error_to_java", "error_to_python"]

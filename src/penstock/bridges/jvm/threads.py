@@ -43,8 +43,8 @@ def _run_to_the_end(work: list[Callable[[], object]]) -> None:
         _run_reporting(work.pop())
     finally:
         del _exits[thread]
-        # The JVM does not notice by itself. By now all objects of Java have to be let go: to let go
-        # of one later would attach the thread again.
+        # The JVM does not notice on its own. All objects of Java have to be released by now: to
+        # release one later would attach the thread again.
         jpype.java.lang.Thread.detach()
         _threads.discard(thread)
 

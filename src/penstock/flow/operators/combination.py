@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from copy import copy
 from operator import length_hint
-from typing import Any, Self
+from typing import Any
 
 from penstock.api import Publisher
-from penstock.flow.elements import Elements, Host, started
-from penstock.flow.operators.inputs import Input, close_all, may_wait, open_input
-from penstock.flow.stage import Origin
+from penstock.flow.engine.run_context import Elements, RunContext, started
+from penstock.flow.engine.stage import Origin
+from penstock.flow.operators.inputs import InputElements, close_all, may_wait, open_input
 
 __all__ = ["Combination"]
 
@@ -24,53 +23,42 @@ class Combination(Origin):
     def __init__(self, name: str, publishers: Sequence[Publisher[Any]]) -> None:
         super().__init__(name)
         self.waits = any(map(may_wait, publishers))
-        self._publishers = publishers
+        self.upstreams = self.inputs = tuple(publishers)
 
-    @property
-    def upstreams(self) -> tuple[Publisher[Any], ...]:
-        """All of them."""
-        return tuple(self._publishers)
-
-    def over(self, *upstreams: Publisher[Any]) -> Self:
-        """The same of other publishers."""
-        moved = copy(self)
-        moved._publishers = upstreams
-        return moved
-
-    def open(self, host: Host, each: int) -> Elements:
+    def open(self, run: RunContext, per_output: int) -> Elements:
         """Subscribe to all of them at once."""
-        return started(self._opened(host, each))
+        return started(self._opened(run, per_output))
 
-    def _opened(self, host: Host, each: int) -> Elements:
-        inputs: list[Input] = []
+    def _opened(self, run: RunContext, per_output: int) -> Elements:
+        inputs: list[InputElements] = []
         try:
-            for publisher in self._publishers:
-                inputs.append(open_input(publisher, host, each))
-            host.sized = Size(self, inputs)
+            for publisher in self.upstreams:
+                inputs.append(open_input(publisher, run, per_output))
+            run.sized = CombinationSize(self, inputs)
             yield None
-            yield from self.combined(inputs, host)
+            yield from self.combined(inputs, run)
         finally:
             close_all(inputs)
 
     @abstractmethod
-    def combined(self, inputs: list[Input], host: Host) -> Elements:
-        """The one stream."""
+    def combined(self, inputs: list[InputElements], run: RunContext) -> Elements:
+        """The elements of the combination, made of those of the inputs."""
 
-    def ready(self, each: Input) -> bool:
+    def ready(self, each: InputElements) -> bool:
         """Whether an input has an element; only a combination that waits can leave it at that."""
-        return each.ready() if self.waits else each.look()
+        return each.ready() if self.waits else each.peek()
 
     def left(self, hints: Sequence[int]) -> int:
-        """About how many elements are left if the inputs have about so many."""
+        """About how many elements are left, given ``hints`` for each of the inputs."""
         return sum(hints)
 
 
-class Size:
+class CombinationSize:
     """What a combination knows of the number of its elements."""
 
     __slots__ = ("_combination", "_inputs")
 
-    def __init__(self, combination: Combination, inputs: list[Input]) -> None:
+    def __init__(self, combination: Combination, inputs: list[InputElements]) -> None:
         self._combination = combination
         self._inputs = inputs
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.flow.elements import PENDING, Elements, Host, discard
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
+from penstock.flow.engine.stage import BY_TIME
 from penstock.flow.operators.combination import Combination
-from penstock.flow.operators.inputs import Input
-from penstock.flow.stage import BY_TIME
+from penstock.flow.operators.inputs import InputElements
 
 __all__ = ["CombineLatest"]
 
@@ -17,18 +17,18 @@ class CombineLatest(Combination):
 
     rerun = BY_TIME
 
-    def combined(self, inputs: list[Input], host: Host) -> Elements:
+    def combined(self, inputs: list[InputElements], run: RunContext) -> Elements:
         """The inputs take turns, one element each."""
-        latest = Latest(len(inputs))
+        latest = LatestElements(len(inputs))
         try:
-            while not host.over:
+            while not run.over:
                 moved = False
                 for number, each in enumerate(inputs):
                     if latest.would_waste(number, each):
                         continue
                     if self.ready(each):
                         moved = True
-                        discard(host, latest.replace(number, each.take()))
+                        discard(run, latest.replace(number, each.take()))
                         if latest.complete:
                             yield latest.together()
                     elif each.exhausted and latest.lacks(number):
@@ -38,10 +38,10 @@ class CombineLatest(Combination):
                 if not moved:
                     yield PENDING
         finally:
-            discard(host, latest.unseen())
+            discard(run, latest.unseen())
 
 
-class Latest:
+class LatestElements:
     """One element of each input, and which of them nobody has seen."""
 
     __slots__ = ("_elements", "_missing", "_unseen")
@@ -60,7 +60,7 @@ class Latest:
         """Whether this input has not given any."""
         return self._elements[number] is PENDING
 
-    def would_waste(self, number: int, each: Input) -> bool:
+    def would_waste(self, number: int, each: InputElements) -> bool:
         """Whether an input that always has one more would spend them while others wait."""
         return not (self.complete or each.waits or self.lacks(number))
 
@@ -74,10 +74,10 @@ class Latest:
         return unseen
 
     def together(self) -> tuple[Any, ...]:
-        """All of them."""
+        """A tuple of all latest elements, which have been seen then."""
         self._unseen.clear()
         return tuple(self._elements)
 
     def unseen(self) -> list[Any]:
-        """Those that were in no tuple."""
+        """The elements that were in no tuple."""
         return [self._elements[number] for number in self._unseen]

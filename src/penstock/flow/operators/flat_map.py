@@ -7,17 +7,20 @@ from copy import copy
 from typing import Any
 
 from penstock.api import Publisher
-from penstock.flow.arguments import require_publisher
-from penstock.flow.elements import Elements, Host, started
-from penstock.flow.operators.inputs import Input, open_input
-from penstock.flow.operators.merging import Merging
-from penstock.flow.stage import BY_TIME, UNKNOWN, Stage
+from penstock.flow.checks import require_publisher
+from penstock.flow.engine.run_context import Elements, RunContext, started
+from penstock.flow.engine.stage import BY_TIME, UNKNOWN, Stage
+from penstock.flow.operators.inputs import InputElements, open_input
+from penstock.flow.operators.round_robin import RoundRobin
 
 __all__ = ["FlatMap"]
 
 
 class FlatMap(Stage):
-    """Portions of the publishers that a function makes, some of them at a time or one."""
+    """Portions of the publishers that a function makes, some of them at a time or one.
+
+    Calls the function on the thread that pulls the run.
+    """
 
     waits = True
     checked = True
@@ -52,25 +55,25 @@ class FlatMap(Stage):
         moved._function = function
         return moved
 
-    def apply(self, elements: Elements, host: Host) -> Elements:
-        """What it knows of its size is said at once."""
-        return started(self.run(elements, host))
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
+        """Begin at once, so that what is known of its size is known at once."""
+        return started(self.transform(elements, run))
 
-    def run(self, elements: Elements, host: Host) -> Elements:
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Merge what the function makes of the elements."""
-        merging = Merging(
-            Input(elements, host, sized=host.sized),
-            lambda element: self._opened(element, host),
-            host,
+        merging = RoundRobin(
+            InputElements(elements, run, sized=run.sized),
+            lambda element: self._opened(element, run),
+            run,
             concurrency=self._concurrency,
         )
-        host.sized = merging
+        run.sized = merging
         try:
             yield None
             yield from merging.portions()
         finally:
             merging.close()
 
-    def _opened(self, element: Any, host: Host) -> Input:
+    def _opened(self, element: Any, run: RunContext) -> InputElements:
         publisher = require_publisher(self.name, self._function(element))
-        return open_input(publisher, host, prefetch=self._prefetch)
+        return open_input(publisher, run, prefetch=self._prefetch)

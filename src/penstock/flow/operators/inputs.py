@@ -8,33 +8,40 @@ from operator import length_hint
 from typing import Any
 
 from penstock.api import Publisher
-from penstock.flow.elements import PENDING, Elements, Host, close, discard, is_used_up
-from penstock.flow.fluent import Fluent, opened
-from penstock.flow.intake import PREFETCH
+from penstock.flow.base_flow import BaseFlow, opened
+from penstock.flow.engine.prefetch_subscriber import PREFETCH
+from penstock.flow.engine.run_context import (
+    PENDING,
+    Elements,
+    RunContext,
+    close,
+    discard,
+    is_used_up,
+)
 
-__all__ = ["Input", "close_all", "may_wait", "open_input"]
+__all__ = ["InputElements", "close_all", "may_wait", "open_input"]
 
 
-class Input:
-    """The elements of one input, of which the next can be looked at before it is taken.
+class InputElements:
+    """The elements of one input, which can be peeked at before they are taken.
 
-    ``ended``  whether it has no more elements than the one that was looked at
+    ``ended``  whether it has no more elements than the one that was peeked at
     ``waits``  whether its elements may be pending
     """
 
-    __slots__ = ("_elements", "_head", "_host", "_sized", "ended", "waits")
+    __slots__ = ("_elements", "_head", "_run", "_sized", "ended", "waits")
 
     def __init__(
-        self, elements: Elements, host: Host, *, sized: object = None, waits: bool = True
+        self, elements: Elements, run: RunContext, *, sized: object = None, waits: bool = True
     ) -> None:
         self._elements = elements
-        self._host = host
+        self._run = run
         self._sized = sized
         self.waits = waits
         self._head: Any = PENDING
         self.ended = False
 
-    def look(self) -> bool:
+    def peek(self) -> bool:
         """Whether an element is there. If not, the input waits for one or has ended."""
         if self._head is PENDING and not self.ended:
             try:
@@ -44,20 +51,20 @@ class Input:
         return self._head is not PENDING
 
     def ready(self) -> bool:
-        """Whether an element is there and wanted. If none is wanted, only look for the end."""
-        if self._host.wanted:
-            return self.look()
-        if (self.waits and self._host.ended) or is_used_up(self):
-            self.look()
+        """Whether an element is there and wanted. If none is wanted, only check for the end."""
+        if self._run.wanted:
+            return self.peek()
+        if (self.waits and self._run.ended) or is_used_up(self):
+            self.peek()
         return False
 
     def take(self) -> Any:
-        """The element that was looked at."""
+        """The element that was peeked at."""
         head, self._head = self._head, PENDING
         return head
 
     def portion(self, size: int) -> Iterator[Any]:
-        """The element that was looked at and those that follow without waiting."""
+        """The element that was peeked at and those that follow without waiting."""
         if self.waits:
             return self._available(size)
         return chain((self.take(),), islice(self._elements, size - 1))
@@ -84,36 +91,36 @@ class Input:
         return ahead if self.ended else ahead + length_hint(self._sized, 1)
 
     def close(self) -> None:
-        """Cancel it."""
+        """Cancel the input, and discard the element that was peeked at."""
         self.ended = True
         try:
             close(self._elements)
         finally:
             if self._head is not PENDING:
-                discard(self._host, (self.take(),))
+                discard(self._run, (self.take(),))
 
 
 def open_input(
-    publisher: Publisher[Any], host: Host, each: int = 1, prefetch: int = PREFETCH
-) -> Input:
+    publisher: Publisher[Any], run: RunContext, per_output: int = 1, prefetch: int = PREFETCH
+) -> InputElements:
     """Subscribe to one of several inputs; what it knows of its size stays its own."""
-    size_of_all, host.sized = host.sized, None
+    size_of_all, run.sized = run.sized, None
     try:
-        elements = opened(publisher, host, each, prefetch)
-        return Input(elements, host, sized=host.sized, waits=may_wait(publisher))
+        elements = opened(publisher, run, per_output, prefetch)
+        return InputElements(elements, run, sized=run.sized, waits=may_wait(publisher))
     finally:
-        host.sized = size_of_all
+        run.sized = size_of_all
 
 
 def may_wait(publisher: Publisher[Any]) -> bool:
-    """Whether elements of ``publisher`` may be pending, when it is opened within a host."""
-    if not isinstance(publisher, Fluent):
+    """Whether elements of ``publisher`` may be pending, when it is opened within a run."""
+    if not isinstance(publisher, BaseFlow):
         return True
     plan = publisher.plan
     return plan.waits or plan.origin.executor is not None
 
 
-def close_all(inputs: Iterable[Input]) -> None:
+def close_all(inputs: Iterable[InputElements]) -> None:
     """Cancel them, each one even if closing another raises."""
     failure: Exception | None = None
     for each in inputs:

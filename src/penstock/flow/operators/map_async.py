@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from penstock.demand import COMPLETED, shorten
-from penstock.flow.elements import PENDING, Elements, Host, discard
-from penstock.flow.event_loop import call_on, event_loop
-from penstock.flow.stage import BY_TIME, IN_ORDER, Stage
+from penstock.core import COMPLETED, shorten
+from penstock.flow.engine.event_loop import call_on, event_loop
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
+from penstock.flow.engine.stage import BY_TIME, IN_ORDER, Stage
 from penstock.runtime import report_undelivered
 
 __all__ = ["MapAsync"]
@@ -21,7 +21,10 @@ END: Final = object()
 
 
 class MapAsync(Stage):
-    """The results of a coroutine function, at most ``concurrency`` of them awaited at once."""
+    """The results of a coroutine function, at most ``concurrency`` of them awaited at once.
+
+    The function is called, and awaited, in tasks on the thread of the run's asyncio loop.
+    """
 
     waits = True
 
@@ -34,9 +37,9 @@ class MapAsync(Stage):
         self._ordered = ordered
         self.rerun = IN_ORDER if ordered else BY_TIME
 
-    def run(self, elements: Elements, host: Host) -> Elements:
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Keep calls going, and give what they return."""
-        calls = Calls(self._call, host, self.name, ordered=self._ordered)
+        calls = PendingCalls(self._call, run, self.name, ordered=self._ordered)
         try:
             while True:
                 self._start_calls(calls, elements)
@@ -51,12 +54,12 @@ class MapAsync(Stage):
         finally:
             calls.close()
 
-    def _start_calls(self, calls: Calls, elements: Elements) -> None:
+    def _start_calls(self, calls: PendingCalls, elements: Elements) -> None:
         while calls.open and len(calls.going) < self._concurrency:
             try:
                 element = next(elements, END)
             except Exception as error:
-                calls.end(error)  # behind the results of what came before it
+                calls.end(error)  # after the results of what came before it
                 return
             if element is PENDING:
                 return
@@ -75,7 +78,7 @@ class MapAsync(Stage):
         return await awaitable
 
 
-class Call:
+class PendingCall:
     """An element, and what comes of it."""
 
     __slots__ = ("done", "element", "error", "result", "task")
@@ -88,43 +91,43 @@ class Call:
         self.error: BaseException | None = None
 
 
-class Calls:
+class PendingCalls:
     """The calls of one run whose results are not delivered yet.
 
-    They begin and end on the loop's thread; all else happens where the run is pulled.
+    They begin and end on the loop's thread; all else happens on the thread that pulls the run.
 
     ``going``   all of them
-    ``line``    those that are to be delivered, in that sequence
-    ``ending``  how the elements in front ended, or ``None``
+    ``line``    those that are to be delivered, in that order
+    ``ending``  how upstream ended, or ``None``
     ``failed``  whether one of them raised
     """
 
     def __init__(
         self,
         call: Callable[[Any], Coroutine[Any, Any, Any]],
-        host: Host,
+        run: RunContext,
         operator: str,
         *,
         ordered: bool,
     ) -> None:
         self._call = call
-        self._host = host
+        self._run = run
         self._loop = event_loop(operator)
         self._ordered = ordered
         self._closed = False
-        self.going: set[Call] = set()
-        self.line: deque[Call] = deque()
+        self.going: set[PendingCall] = set()
+        self.line: deque[PendingCall] = deque()
         self.ending: Exception | None = None
         self.failed = False
 
     @property
     def open(self) -> bool:
-        """Whether there is anything to be gained from another call."""
+        """Whether another call may be started."""
         return self.ending is None and not self.failed
 
     def start(self, element: Any) -> None:
-        """Call with ``element``."""
-        call = Call(element)
+        """Start a call with ``element``."""
+        call = PendingCall(element)
         self.going.add(call)
         if self._ordered:
             self.line.append(call)
@@ -133,7 +136,7 @@ class Calls:
     def end(self, ending: Exception) -> None:
         """No more elements come."""
         self.ending = ending
-        self._host.ended.add(self)
+        self._run.ended.add(self)
 
     @property
     def ready(self) -> bool:
@@ -151,13 +154,13 @@ class Calls:
     def close(self) -> None:
         """The run is over: cancel the calls that still go on."""
         self._closed = True
-        self.ending = None  # an error refers to the frame that refers to us
-        self._host.ended.discard(self)
+        self.ending = None  # an error refers to the frame that refers to this object
+        self._run.ended.discard(self)
         for call in self.going:
             if not call.done:
-                discard(self._host, (call.element,))
+                discard(self._run, (call.element,))
             elif call.error is None:
-                discard(self._host, (call.result,))
+                discard(self._run, (call.result,))
             else:
                 report_late(call.error)
         if self.going:
@@ -168,12 +171,12 @@ class Calls:
 
     # On the loop's thread.
 
-    def _begin(self, call: Call) -> None:
+    def _begin(self, call: PendingCall) -> None:
         if not self._closed:
             call.task = self._loop.create_task(self._call(call.element))
             call.task.add_done_callback(partial(self._done, call))
 
-    def _done(self, call: Call, task: Task[Any]) -> None:
+    def _done(self, call: PendingCall, task: Task[Any]) -> None:
         if task.cancelled():
             call.error = None if self._closed else cancelled_elsewhere()
         else:
@@ -188,7 +191,7 @@ class Calls:
         call.done = True
         if not self._ordered:
             self.line.append(call)
-        self._host.wake()
+        self._run.wake()
 
     def _cancel(self) -> None:
         for call in self.going:
@@ -198,7 +201,7 @@ class Calls:
 
 
 def cancelled_elsewhere() -> RuntimeError:
-    """The error of a call that somebody else cancelled."""
+    """The error of a call that was cancelled by other code than the flow."""
     error = RuntimeError("map_async: a call was cancelled, and not by the flow")
     error.__cause__ = CancelledError()
     return error

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from copy import copy
 from typing import Any
 
 from penstock.api import Publisher
-from penstock.flow.elements import Elements, Host, started
-from penstock.flow.fluent import Fluent
-from penstock.flow.operators.inputs import Input, may_wait, open_input
-from penstock.flow.operators.merging import Merging
-from penstock.flow.stage import BY_TIME, FROM_START, Origin
-from penstock.flow.weaving import Segment
+from penstock.flow.base_flow import BaseFlow
+from penstock.flow.engine.fusion import FusedSegment
+from penstock.flow.engine.run_context import Elements, RunContext, started
+from penstock.flow.engine.stage import BY_TIME, FROM_START, Origin
+from penstock.flow.operators.inputs import InputElements, may_wait, open_input
+from penstock.flow.operators.round_robin import RoundRobin
 
 __all__ = ["Merge", "one_after_the_other"]
 
@@ -31,39 +30,28 @@ class Merge(Origin):
         delay_errors: bool = False,
     ) -> None:
         super().__init__(name)
-        self.publishers = publishers
+        self.upstreams = self.inputs = publishers
         self.waits = any(map(may_wait, publishers))
         self.rerun = FROM_START if concurrency == 1 else BY_TIME
         self._concurrency = concurrency
         self._delay_errors = delay_errors
 
-    @property
-    def upstreams(self) -> tuple[Publisher[Any], ...]:
-        """All of them."""
-        return self.publishers
-
-    def over(self, *upstreams: Publisher[Any]) -> Merge:
-        """The same of other publishers."""
-        moved = copy(self)
-        moved.publishers = upstreams
-        return moved
-
-    def open(self, host: Host, each: int) -> Elements:
+    def open(self, run: RunContext, per_output: int) -> Elements:
         """Subscribe to the first ones at once."""
-        return started(self._portions(host, each))
+        return started(self._portions(run, per_output))
 
-    def _portions(self, host: Host, each: int) -> Elements:
+    def _portions(self, run: RunContext, per_output: int) -> Elements:
         errors: list[Exception] | None = [] if self._delay_errors else None
-        publishers = iter(self.publishers)
-        merging = Merging(
-            Input(publishers, host, sized=publishers, waits=False),
-            lambda publisher: open_input(publisher, host, each),
-            host,
+        publishers = iter(self.upstreams)
+        merging = RoundRobin(
+            InputElements(publishers, run, sized=publishers, waits=False),
+            lambda publisher: open_input(publisher, run, per_output),
+            run,
             concurrency=self._concurrency,
             waits=self.waits,
             errors=errors,
         )
-        host.sized = merging
+        run.sized = merging
         try:
             merging.open_first()
             yield None
@@ -88,15 +76,15 @@ def one_after_the_other(publishers: Iterable[Publisher[Any]]) -> Iterator[Publis
         if concat is None:
             yield publisher
         else:
-            yield from concat.publishers
+            yield from concat.upstreams
 
 
 def mere_concat(publisher: Publisher[Any]) -> Merge | None:
     """The origin of a ``concat`` that no operator follows, if ``publisher`` is one."""
-    if not isinstance(publisher, Fluent):
+    if not isinstance(publisher, BaseFlow):
         return None
     origin, parts = publisher.plan.origin, publisher.plan.segments
     if not isinstance(origin, Merge) or origin.name != "concat" or len(parts) > 1:
         return None
-    is_bare = isinstance(parts[0], Segment) and len(parts[0].stages) == 1
+    is_bare = isinstance(parts[0], FusedSegment) and len(parts[0].stages) == 1
     return origin if is_bare else None

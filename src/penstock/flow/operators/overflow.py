@@ -1,14 +1,31 @@
-"""What becomes of an element for which there is no room."""
+"""Elements that come whether or not they are wanted: where they wait, and what has no room."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
-from penstock.demand import BoundedBuffer, shorten
-from penstock.flow.elements import Host, discard
+from penstock.api import UNBOUNDED, Subscription
+from penstock.core import (
+    COMPLETED,
+    BaseSubscriber,
+    BoundedBuffer,
+    require_element,
+    require_error,
+    shorten,
+)
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
+from penstock.flow.engine.subscription import FlowSubscription
 
-__all__ = ["Emitted", "Overflow", "Policy", "keep", "require_policy"]
+__all__ = [
+    "Emitted",
+    "Overflow",
+    "OverflowSubscriber",
+    "Policy",
+    "keep",
+    "require_policy",
+]
 
 Policy: TypeAlias = Literal["error", "drop_oldest", "drop_newest"]
 """What to do when the buffer is full."""
@@ -50,13 +67,129 @@ def require_policy(operator: str, overflow: object, *others: str) -> str:
     return overflow
 
 
-def keep(element: Any, kept: BoundedBuffer[Any], host: Host, *, overflow: str) -> Emitted:
+def keep(element: Any, kept: BoundedBuffer[Any], run: RunContext, *, overflow: str) -> Emitted:
     """Keep ``element`` if it fits, or else do what the policy says."""
     while not kept.offer(element):
         if overflow == "error":
             return Emitted.OVERFLOW
         if overflow == "drop_newest":
-            discard(host, (element,))
+            discard(run, (element,))
             return Emitted.DROPPED
-        discard(host, kept.take(1))
+        discard(run, kept.take(1))
     return Emitted.TAKEN
+
+
+Keep: TypeAlias = Callable[[Any, BoundedBuffer[Any], RunContext], Any]
+"""Decides whether an element is kept; what it raises ends the stream."""
+
+
+class OverflowSubscriber(BaseSubscriber):
+    """A subscriber that asks for all at once, whatever is wanted downstream.
+
+    ``keep`` says what becomes of each element, on the thread that brings it. What is kept stays
+    here until it is wanted, so that it can still be replaced. An error follows what was kept.
+    """
+
+    __slots__ = ("_abandoned", "_keep", "_run", "_waiting", "kept")
+
+    def __init__(self, run: RunContext, capacity: int, keep: Keep) -> None:
+        super().__init__(UNBOUNDED)
+        self._run = run
+        self._keep = keep
+        self._waiting = False
+        self._abandoned = False
+        self.kept: BoundedBuffer[Any] = BoundedBuffer(capacity)
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for all elements."""
+        if isinstance(subscription, FlowSubscription):
+            subscription.take_part_in(self._run)
+        if self.accept(subscription):
+            self.refill(wanted=UNBOUNDED, taken=0)
+            self.notify()
+
+    def on_next(self, element: object) -> None:
+        """Keep the element, or not, as the policy says."""
+        require_element(element)
+        if self._run.over:
+            self.cancel()  # the thread that brings it may have no other chance to stop
+        if self.admit():
+            try:
+                self._keep(element, self.kept, self._run)
+            except Exception as error:
+                self.finish(error)
+                self.cancel()
+        else:
+            discard(self._run, (element,))
+        self.notify_if_waiting()
+
+    def on_error(self, error: Exception) -> None:
+        """Pass the error on, after what has come before it."""
+        require_error(error)
+        self.end(error)
+        self._end_is_near()
+
+    def on_complete(self) -> None:
+        """The last element has come."""
+        self.end(COMPLETED)
+        self._end_is_near()
+
+    def finish(self, ending: Exception) -> bool:
+        """The stream ends in this way, unless it has ended before."""
+        self.fail(ending)
+        self._end_is_near()
+        return self.ending is ending
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no more elements are taken."""
+        return self._closed
+
+    def notify_if_waiting(self) -> None:
+        """Something may have been kept: let the run pull again if it waits for that."""
+        if self._abandoned:
+            self._sweep()
+        elif self._waiting:
+            self.notify()
+
+    def notify(self) -> None:
+        """Let the run pull again."""
+        self._waiting = False
+        self._run.wake()
+
+    def elements(self, start: Callable[[], object]) -> Elements:
+        """What was kept, for the stage downstream; calls ``start`` first, without any demand."""
+        return started(self._elements(start))
+
+    def _elements(self, start: Callable[[], object]) -> Elements:
+        run = self._run
+        try:
+            run.ended.add(self)  # so that the run pulls without demand
+            yield None
+            run.ended.discard(self)
+            start()
+            while True:
+                self._waiting = True  # before the check, so that nothing comes unseen
+                ended = self.ending is not None
+                if self.kept and run.wanted:
+                    self._waiting = False
+                    yield from self.kept.take(1)
+                elif ended and not self.kept:
+                    break
+                else:
+                    yield PENDING
+        finally:
+            run.ended.discard(self)
+            self.cancel()
+            self._abandoned = True
+            self._sweep()
+        if self.ending is not COMPLETED:
+            raise self.hand_over_error()
+
+    def _sweep(self) -> None:
+        """Nobody will pull what is still here."""
+        discard(self._run, self.kept.take())
+
+    def _end_is_near(self) -> None:
+        self._run.ended.add(self)
+        self.notify()

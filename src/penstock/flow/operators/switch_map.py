@@ -6,42 +6,45 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.flow.arguments import require_publisher
-from penstock.flow.elements import PENDING, Elements, Host
-from penstock.flow.operators.inputs import Input, open_input
-from penstock.flow.stage import BY_TIME, Stage
+from penstock.flow.checks import require_publisher
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext
+from penstock.flow.engine.stage import BY_TIME, Stage
+from penstock.flow.operators.inputs import InputElements, open_input
 
 __all__ = ["SwitchMap"]
 
 
 class SwitchMap(Stage):
-    """The elements of the latest publisher that a function made."""
+    """The elements of the latest publisher that a function made.
+
+    Calls the function on the thread that pulls the run.
+    """
 
     rerun = BY_TIME
     waits = True
     checked = True
-    each = UNBOUNDED
+    inputs_per_output = UNBOUNDED
 
     def __init__(self, function: Callable[[Any], Publisher[Any]]) -> None:
         super().__init__("switch_map")
         self._function = function
 
-    def apply(self, elements: Elements, host: Host) -> Elements:
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
         """How many elements the outer stream has says nothing of the inner ones."""
-        host.sized = None
-        return super().apply(elements, host)
+        run.sized = None
+        return super().apply(elements, run)
 
-    def run(self, elements: Elements, host: Host) -> Elements:
-        """Look at the outer stream in front of each element of the inner one."""
-        outer = Input(elements, host)
-        inner: Input | None = None
-        host.ended.add(outer)  # the outer stream counts also while nothing is wanted
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Check the outer stream before each element of the inner one."""
+        outer = InputElements(elements, run)
+        inner: InputElements | None = None
+        run.ended.add(outer)  # the outer stream counts also while nothing is wanted
         try:
-            while not host.over:
-                if outer.look():
+            while not run.over:
+                if outer.peek():
                     if inner is not None:
                         inner.close()
-                    inner = self._opened(outer.take(), host)
+                    inner = self._opened(outer.take(), run)
                 elif inner is not None and inner.ready():
                     yield inner.take()
                 elif outer.ended and (inner is None or inner.exhausted):
@@ -49,9 +52,9 @@ class SwitchMap(Stage):
                 else:
                     yield PENDING
         finally:
-            host.ended.discard(outer)
+            run.ended.discard(outer)
             if inner is not None:
                 inner.close()
 
-    def _opened(self, element: Any, host: Host) -> Input:
-        return open_input(require_publisher(self.name, self._function(element)), host)
+    def _opened(self, element: Any, run: RunContext) -> InputElements:
+        return open_input(require_publisher(self.name, self._function(element)), run)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.api import Publisher
-from penstock.demand import COMPLETED
-from penstock.flow.elements import Elements, Host, close, started
-from penstock.flow.intake import subscribe
-from penstock.flow.operators.urgent import UrgentIntake
-from penstock.flow.stage import EACH_ALONE, Stage
+from penstock.core import COMPLETED
+from penstock.flow.engine.prefetch_subscriber import EagerSubscriber, subscribe
+from penstock.flow.engine.run_context import Elements, RunContext, close, started
+from penstock.flow.engine.stage import EACH_ALONE, Stage
 
 __all__ = ["TakeUntil"]
 
 
 class TakeUntil(Stage):
-    """The elements that come before another publisher gives anything, be it its end."""
+    """The elements that come before another publisher gives anything, even if only its end."""
 
     rerun = EACH_ALONE
     waits = True
@@ -23,14 +22,15 @@ class TakeUntil(Stage):
     def __init__(self, publisher: Publisher[Any]) -> None:
         super().__init__("take_until")
         self._publisher = publisher
+        self.inputs = (publisher,)
 
-    def apply(self, elements: Elements, host: Host) -> Elements:
-        """Subscribe to the other one at once."""
-        return started(self.run(elements, host))
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
+        """Subscribe to the other publisher at once."""
+        return started(self.transform(elements, run))
 
-    def run(self, elements: Elements, host: Host) -> Elements:
-        """Ask behind each element whether it is over."""
-        signal = UrgentIntake(host, prefetch=1)
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Check after each element whether it is over."""
+        signal = EagerSubscriber(run, prefetch=1)
         try:
             subscribe(signal, self._publisher)
             yield None
@@ -42,6 +42,6 @@ class TakeUntil(Stage):
             if signal.ending not in (None, COMPLETED):
                 raise signal.hand_over_error()
         finally:
-            host.ended.discard(signal)
+            run.ended.discard(signal)
             signal.close()
             close(elements)

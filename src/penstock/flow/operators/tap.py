@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from penstock.api import UNBOUNDED
-from penstock.demand import shorten
-from penstock.flow.elements import PENDING, Elements, Host, close, started
-from penstock.flow.operators.recovery import caught
-from penstock.flow.stage import EACH_ALONE, Stage
+from penstock.core import shorten
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
+from penstock.flow.engine.stage import EACH_ALONE, Stage
+from penstock.flow.operators.error_handling import caught
 
 __all__ = ["HEARD", "Log", "Tap"]
 
@@ -20,8 +20,8 @@ HEARD: Final = ("on_subscribe", "on_request", "on_next", "on_error", "on_complet
 """What a listener may have: the methods of a subscriber, and what it calls in return."""
 
 
-class Unheard:
-    """The subscription that a listener gets: to ask and to cancel is for others."""
+class IgnoredSubscription:
+    """The subscription that a listener gets: it can neither request nor cancel."""
 
     def request(self, n: int) -> None:
         pass
@@ -30,45 +30,45 @@ class Unheard:
         pass
 
 
-UNHEARD: Final = Unheard()
+UNHEARD: Final = IgnoredSubscription()
 
 
 def silent(*arguments: object) -> None:
-    """In place of a method that a listener does not have."""
+    """Do nothing, in place of a method that a listener does not have."""
 
 
 class Tap(Stage):
-    """Tells a listener of each signal, in front of whoever comes next."""
+    """Tells a listener of each signal before it goes on, on the thread that pulls the run."""
 
     rerun = EACH_ALONE
-    waits = True  # so that the host counts what it delivers, and `wanted` says what was requested
+    waits = True  # so that the run counts what it delivers, and `wanted` says what was requested
 
     def __init__(self, name: str, listener: object) -> None:
         super().__init__(name)
         self.listener = listener
 
-    def apply(self, elements: Elements, host: Host) -> Elements:
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
         """Begin at once: the subscription is a signal, too."""
-        return started(self.run(elements, host))
+        return started(self.transform(elements, run))
 
-    def run(self, elements: Elements, host: Host) -> Elements:
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Let elements pass."""
         heard = methods_of(self.listener)
         on_next = heard["on_next"]
-        demand = Demand(host, heard["on_request"])
+        demand = TapDemand(run, heard["on_request"])
         end = "on_cancel"
         failure: tuple[Exception, ...] = ()
         try:
             heard["on_subscribe"](UNHEARD)
             yield None
-            demand.look()
+            demand.report()
             for x in elements:
                 if x is not PENDING:
                     demand.given += 1
                     on_next(x)
                 yield x
-                demand.look()
-            if not host.over:  # else it ended because nobody wants anything any more
+                demand.report()
+            if not run.over:  # else it ended because nobody wants anything any more
                 end = "on_complete"
         except Exception as error:
             end, failure = "on_error", (caught(error),)
@@ -81,18 +81,18 @@ class Tap(Stage):
                 del failure  # whose traceback has this frame
 
 
-class Demand:
-    """What was requested so far, as it is seen from a stage."""
+class TapDemand:
+    """What was requested so far, as a stage sees it."""
 
-    def __init__(self, host: Host, on_request: Callable[..., object]) -> None:
-        self._host = host
+    def __init__(self, run: RunContext, on_request: Callable[..., object]) -> None:
+        self._run = run
         self._on_request = on_request
         self._told = 0
         self.given = 0
 
-    def look(self) -> None:
-        """Say how much more is wanted since the last time."""
-        requested = min(self.given + self._host.wanted, UNBOUNDED)
+    def report(self) -> None:
+        """Tell the listener how much more is wanted since the last time."""
+        requested = min(self.given + self._run.wanted, UNBOUNDED)
         if requested > self._told and self._told < UNBOUNDED:
             more = UNBOUNDED if requested == UNBOUNDED else requested - self._told
             self._told = requested
@@ -100,7 +100,7 @@ class Demand:
 
 
 def methods_of(listener: object) -> dict[str, Callable[..., object]]:
-    """What a listener hears, with silence for the rest."""
+    """The methods of a listener, with ``silent`` for those that it does not have."""
     return {name: getattr(listener, name, None) or silent for name in HEARD}
 
 
@@ -109,10 +109,10 @@ class Log(Tap):
 
     def __init__(self, title: str, level: int) -> None:
         super().__init__("log", None)
-        self.listener = Lines(title or str(self.site), level)
+        self.listener = SignalLogger(title or str(self.site), level)
 
 
-class Lines:
+class SignalLogger:
     """A listener that writes one line for each signal."""
 
     def __init__(self, title: str, level: int) -> None:

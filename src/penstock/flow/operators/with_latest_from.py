@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.api import Publisher
-from penstock.flow.elements import PENDING, Elements, Host, discard, started
-from penstock.flow.intake import subscribe
-from penstock.flow.operators.inputs import Input, close_all
-from penstock.flow.operators.urgent import UrgentIntake
-from penstock.flow.stage import BY_TIME, Stage
+from penstock.flow.engine.prefetch_subscriber import EagerSubscriber, subscribe
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
+from penstock.flow.engine.stage import BY_TIME, Stage
+from penstock.flow.operators.inputs import InputElements, close_all
 
 __all__ = ["WithLatestFrom"]
 
@@ -24,25 +23,26 @@ class WithLatestFrom(Stage):
     def __init__(self, publisher: Publisher[Any]) -> None:
         super().__init__("with_latest_from")
         self._publisher = publisher
+        self.inputs = (publisher,)
 
-    def apply(self, elements: Elements, host: Host) -> Elements:
-        """Subscribe to the other one at once."""
-        return started(self.run(elements, host))
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
+        """Subscribe to the other publisher at once."""
+        return started(self.transform(elements, run))
 
-    def run(self, elements: Elements, host: Host) -> Elements:
-        """Take all that the other one has in front of each element."""
-        intake = UrgentIntake(host)
-        other = Input(intake.elements(), host)
-        main = Input(elements, host, sized=host.sized)
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Take all that the other publisher has before each element."""
+        subscriber = EagerSubscriber(run)
+        other = InputElements(subscriber.elements(), run)
+        main = InputElements(elements, run, sized=run.sized)
         latest, unseen = PENDING, False
         try:
-            subscribe(intake, self._publisher)
+            subscribe(subscriber, self._publisher)
             yield None
-            while not host.over:
-                host.ended.discard(intake)
-                if other.look():
+            while not run.over:
+                run.ended.discard(subscriber)
+                if other.peek():
                     if unseen:
-                        discard(host, (latest,))
+                        discard(run, (latest,))
                     latest, unseen = other.take(), True
                 elif other.ended and latest is PENDING:
                     return
@@ -51,12 +51,12 @@ class WithLatestFrom(Stage):
                         return
                     yield PENDING
                 elif latest is PENDING:
-                    discard(host, (main.take(),))
+                    discard(run, (main.take(),))
                 else:
                     unseen = False
                     yield main.take(), latest
         finally:
-            host.ended.discard(intake)
+            run.ended.discard(subscriber)
             close_all((main, other))
             if unseen:
-                discard(host, (latest,))
+                discard(run, (latest,))

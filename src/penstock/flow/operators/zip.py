@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.flow.elements import PENDING, Elements, Host
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext
+from penstock.flow.engine.stage import FROM_START
 from penstock.flow.operators.combination import Combination
-from penstock.flow.operators.inputs import Input
-from penstock.flow.stage import FROM_START
+from penstock.flow.operators.inputs import InputElements
 
 __all__ = ["Zip"]
 
@@ -17,15 +17,15 @@ class Zip(Combination):
 
     rerun = FROM_START
 
-    def combined(self, inputs: list[Input], host: Host) -> Elements:
-        """Nobody waits, and nobody asks for what is discarded: the builtin does it."""
-        if self.waits or host.discards:
-            return self._paired(inputs, host)
+    def combined(self, inputs: list[InputElements], run: RunContext) -> Elements:
+        """The builtin ``zip``, if no input waits and no listener is told of discarded elements."""
+        if self.waits or run.discards:
+            return self._paired(inputs, run)
         return zip(*[each.rest() for each in inputs], strict=False)
 
-    def _paired(self, inputs: list[Input], host: Host) -> Elements:
-        """Look at all inputs first, so that those that wait do so at the same time."""
-        while inputs and not host.over:
+    def _paired(self, inputs: list[InputElements], run: RunContext) -> Elements:
+        """Check all inputs first, so that those that wait do so at the same time."""
+        while inputs and not run.over:
             ready = [self.ready(each) for each in inputs]
             if any(each.exhausted for each in inputs):
                 return
@@ -35,5 +35,5 @@ class Zip(Combination):
                 yield PENDING
 
     def left(self, hints: Sequence[int]) -> int:
-        """The shortest one ends it."""
+        """As many as the shortest input has left."""
         return min(hints, default=0)

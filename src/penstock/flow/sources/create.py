@@ -7,11 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from penstock.demand import COMPLETED, shorten
-from penstock.flow.elements import Elements, Host, close, discard, started
-from penstock.flow.operators.overflow import Emitted, Overflow, keep
-from penstock.flow.operators.reservoir import Reservoir
-from penstock.flow.stage import Origin
+from penstock.core import COMPLETED, shorten
+from penstock.flow.engine.run_context import Elements, RunContext, close, discard, started
+from penstock.flow.engine.stage import Origin
+from penstock.flow.operators.overflow import Emitted, Overflow, OverflowSubscriber, keep
 from penstock.rules import cite
 from penstock.runtime import report_undelivered
 
@@ -23,13 +22,13 @@ T_contra = TypeVar("T_contra", contravariant=True)
 class Emitter(Generic[T_contra]):
     """Feeds one stream of ``Flow.create``. Any thread may call it at any time.
 
-    Elements come out one at a time, in the sequence in which they were taken, and only when they
+    Elements come out one at a time, in the order in which they were taken, and only when they
     are wanted. Until then they wait, and the overflow policy says what happens when too many do.
     """
 
     __slots__ = ("_emission",)
 
-    def __init__(self, emission: Emission) -> None:
+    def __init__(self, emission: EmitterBuffer) -> None:
         self._emission = emission
 
     def emit(self, element: T_contra) -> None:
@@ -50,11 +49,11 @@ class Emitter(Generic[T_contra]):
         return self._emission.put(element)
 
     def complete(self) -> None:
-        """End the stream, behind what waits to be delivered."""
+        """End the stream, after what waits to be delivered."""
         self._emission.end_by_emitter(COMPLETED)
 
     def fail(self, error: Exception) -> None:
-        """End the stream with ``error``, behind what waits to be delivered.
+        """End the stream with ``error``, after what waits to be delivered.
 
         If the stream is over already, the hook for undelivered errors gets it.
         """
@@ -66,8 +65,9 @@ class Emitter(Generic[T_contra]):
     def on_cancel(self, callback: Callable[[], object]) -> None:
         """Call ``callback`` when nobody wants the stream any more, or at once if that is so.
 
-        That is after a cancel, an overflow or an error further down, and not after ``complete`` or
-        ``fail``, of which whoever emits knows.
+        That is after a cancel, an overflow or an error downstream, and not after ``complete`` or
+        ``fail``, of which the code that emits knows. It is called once, on the thread that closes
+        the run or, if that is closed already, on the one that calls this.
         """
         self._emission.on_cancel(callback)
 
@@ -82,31 +82,31 @@ class Emitter(Generic[T_contra]):
         return self._emission.is_over
 
 
-class Emission(Reservoir):
-    """The stream behind an emitter: a reservoir that nobody fills but the emitter."""
+class EmitterBuffer(OverflowSubscriber):
+    """What an emitter feeds: elements wait here, and an end. Only the emitter fills it."""
 
     __slots__ = ("_callbacks", "_ended_by_emitter", "_name", "_overflow")
 
-    def __init__(self, host: Host, name: str, capacity: int, overflow: str) -> None:
-        super().__init__(host, capacity, partial(keep, overflow=overflow))
+    def __init__(self, run: RunContext, name: str, capacity: int, overflow: str) -> None:
+        super().__init__(run, capacity, partial(keep, overflow=overflow))
         self._name = name
         self._ended_by_emitter = False
         self._callbacks: deque[Callable[[], object]] = deque()
 
     def put(self, element: object) -> Emitted:
-        """Take an element, or say why not."""
+        """Take an element, or return why not."""
         if self.is_over:
             return Emitted.OVER
-        emitted: Emitted = self._keep(element, self.kept, self._host)
-        self.look()
+        emitted: Emitted = self._keep(element, self.kept, self._run)
+        self.notify_if_waiting()
         return emitted
 
     def refuse(self, element: object) -> None:
-        """Nobody will get ``element``."""
-        discard(self._host, (element,))
+        """Discard ``element``, which came too late or had no room."""
+        discard(self._run, (element,))
 
     def overflow(self) -> None:
-        """There was no room, and none may be lost."""
+        """End the stream: there was no room, and no element may be lost."""
         self.finish(Overflow(self._name, self.kept.capacity))
 
     def end_by_emitter(self, ending: Exception) -> bool:
@@ -118,11 +118,11 @@ class Emission(Reservoir):
 
     @property
     def wanted(self) -> int:
-        """How much more is wanted."""
-        return 0 if self.is_over else max(self._host.wanted - len(self.kept), 0)
+        """How many elements are wanted besides those that wait already."""
+        return 0 if self.is_over else max(self._run.wanted - len(self.kept), 0)
 
     def on_cancel(self, callback: Callable[[], object]) -> None:
-        """Call ``callback`` when the stream is left."""
+        """Call ``callback`` when the stream is cancelled, or at once if it was."""
         self._callbacks.append(callback)
         if self._abandoned:
             self.leave()
@@ -139,7 +139,7 @@ class Emission(Reservoir):
 
 
 def call_reporting(callback: Callable[[], object]) -> None:
-    """Call what has nobody to raise to."""
+    """Call ``callback``; the hook for undelivered errors gets what it raises."""
     try:
         callback()
     except Exception as error:
@@ -147,7 +147,10 @@ def call_reporting(callback: Callable[[], object]) -> None:
 
 
 class Create(Origin):
-    """Elements that a function hands in, then or later."""
+    """Elements that a function hands in, then or later.
+
+    The function is called on the thread that pulls the run for the first time.
+    """
 
     checked = True
 
@@ -159,11 +162,11 @@ class Create(Origin):
         self._overflow = overflow
         self._capacity = capacity
 
-    def open(self, host: Host, each: int) -> Elements:
+    def open(self, run: RunContext, per_output: int) -> Elements:
         """Make an emitter; the function gets it at the first pull, which needs no demand."""
-        return started(self._emitted(Emission(host, self.name, self._capacity, self._overflow)))
+        return started(self._emitted(EmitterBuffer(run, self.name, self._capacity, self._overflow)))
 
-    def _emitted(self, emission: Emission) -> Elements:
+    def _emitted(self, emission: EmitterBuffer) -> Elements:
         elements = emission.elements(partial(self._begin, emission))
         try:
             yield None
@@ -172,7 +175,7 @@ class Create(Origin):
             close(elements)
             emission.leave()
 
-    def _begin(self, emission: Emission) -> None:
+    def _begin(self, emission: EmitterBuffer) -> None:
         emitter = Emitter[Any](emission)
         try:
             self._function(emitter)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from penstock.flow.elements import PENDING, Elements, Host
-from penstock.flow.operators.alarm import Alarm
-from penstock.flow.stage import Origin
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext
+from penstock.flow.engine.stage import Origin
+from penstock.flow.operators.stage_timer import StageTimer
 from penstock.runtime import Clock
 
 __all__ = ["Interval"]
@@ -21,19 +21,19 @@ class Interval(Origin):
         self._delay = delay
         self._clock = clock
 
-    def open(self, host: Host, each: int) -> Elements:
+    def open(self, run: RunContext, per_output: int) -> Elements:
         """Time counts from here on, whether or not anything is wanted."""
-        alarm = Alarm(self._clock, host)
-        return self._ticks(alarm, alarm.now + self._delay)
+        timer = StageTimer(self._clock, run)
+        return self._ticks(timer, timer.now + self._delay)
 
-    def _ticks(self, alarm: Alarm, start: float) -> Elements:
+    def _ticks(self, timer: StageTimer, start: float) -> Elements:
         number = 0
         try:
             while True:
-                alarm.set_to(start + number * self._every)
-                while not alarm.rings():
+                timer.start_at(start + number * self._every)
+                while not timer.is_due():
                     yield PENDING
                 yield number
                 number += 1
         finally:
-            alarm.close()
+            timer.close()

@@ -1,18 +1,18 @@
 """The page that shows a running pipeline, for the one who runs it.
 
-``dashboard.py``    ``Dashboard``: an address, a thread, and how both end
-``gate.py``         who may see it: the key, the host, the origin; what a browser may do with it
-``keys.py``         the token, the address that works once, the cookie
-``connections.py``  how many connections there may be, and for how long without a key
-``certificate.py``  TLS
-``routes.py``       the page, its events and their history, the metrics
-``news.py``         the latest view for each window that is open
-``serving.py``      the server
-``unavailable.py``  what keeps the page from being served
-``static/``         the page itself; its charts are drawn by uPlot, in ``vendor/``
+``dashboard.py``     the page of a pipeline, from its address to its end
+``server.py``        the server of the page, with an event loop of its own
+``access.py``        who may see the page, and what a browser may do with it. Each request passes
+                     here first
+``keys.py``          what opens the page: a token for programs, an address that works once, and a
+                     cookie of a session
+``certificate.py``   TLS for the page, from a certificate and its key
+``connections.py``   how many connections the page has, and how long one may take to show a key
+``routes.py``        what is served: the page, its events, their history, the metrics
+``event_stream.py``  the latest status for each window that is open
 """
 
 from penstock.observe.dashboard.dashboard import Dashboard
-from penstock.observe.dashboard.unavailable import DashboardUnavailable
+from penstock.observe.unavailable import DashboardUnavailable
 
 __all__ = ["Dashboard", "DashboardUnavailable"]

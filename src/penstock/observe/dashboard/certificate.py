@@ -6,7 +6,7 @@ import ssl
 import stat
 from pathlib import Path
 
-from penstock.observe.dashboard.unavailable import DashboardUnavailable
+from penstock.observe.unavailable import DashboardUnavailable
 
 __all__ = ["tls"]
 

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["BACKLOG", "MOST", "Connections", "Listener"]
+__all__ = ["BACKLOG", "MOST", "PageConnections", "PageListener"]
 
 MOST: Final = 64
 """From here on somebody has to make room."""
@@ -27,19 +27,19 @@ IN_LINE: Final = 1024
 Peer = tuple[str, int]
 
 
-class Connections:
+class PageConnections:
     """Those that are open. Everything happens on the thread of the event loop."""
 
     def __init__(self, *, most: int = MOST, patience: float = PATIENCE) -> None:
         self._most = most
         self._patience = patience
-        self._open: set[Connection] = set()
-        self._waiting: dict[Peer, tuple[Connection, asyncio.TimerHandle]] = {}
+        self._open: set[PageConnection] = set()
+        self._waiting: dict[Peer, tuple[PageConnection, asyncio.TimerHandle]] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def enter(self, accepted: socket.socket, peer: Peer) -> Connection | None:
+    def enter(self, accepted: socket.socket, peer: Peer) -> PageConnection | None:
         """A connection that was accepted; ``None`` if there are too many."""
         if len(self._open) >= self._most:
             oldest = next(iter(self._waiting), None)
@@ -47,7 +47,7 @@ class Connections:
                 accepted.close()
                 return None
             self.shut_out(oldest)  # it counts until it is gone
-        connection = Connection(accepted, lambda: self._left(connection, peer))
+        connection = PageConnection(accepted, lambda: self._left(connection, peer))
         self._open.add(connection)
         timer = asyncio.get_running_loop().call_later(self._patience, self.shut_out, peer)
         self._waiting[peer] = connection, timer
@@ -65,7 +65,7 @@ class Connections:
             timer.cancel()
             connection.hang_up()
 
-    def _left(self, connection: Connection, peer: Peer) -> None:
+    def _left(self, connection: PageConnection, peer: Peer) -> None:
         self._open.discard(connection)
         waiting = self._waiting.get(peer)
         if waiting is not None and waiting[0] is connection:
@@ -73,7 +73,7 @@ class Connections:
             del self._waiting[peer]
 
 
-class Connection(socket.socket):
+class PageConnection(socket.socket):
     """An accepted socket that tells when it is closed."""
 
     def __init__(self, accepted: socket.socket, closed: Callable[[], object]) -> None:
@@ -96,10 +96,10 @@ class Connection(socket.socket):
             hook()
 
 
-class Listener(socket.socket):
+class PageListener(socket.socket):
     """A socket that listens, and lets in no more than ``connections`` allows."""
 
-    def __init__(self, listening: socket.socket, connections: Connections) -> None:
+    def __init__(self, listening: socket.socket, connections: PageConnections) -> None:
         super().__init__(fileno=listening.detach())
         self._connections = connections
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, Self
 
 from penstock.observe.dashboard.certificate import tls
 from penstock.observe.dashboard.keys import Keys
-from penstock.observe.dashboard.unavailable import DashboardUnavailable
 from penstock.observe.observer import Observer
+from penstock.observe.unavailable import DashboardUnavailable
 
 if TYPE_CHECKING:
-    from penstock.observe.dashboard.serving import Serving
+    from penstock.observe.dashboard.server import PageServer
 
 __all__ = ["Dashboard"]
 
@@ -91,15 +91,15 @@ class Dashboard:
         self.close()
 
 
-def load_serving() -> type[Serving]:
+def load_serving() -> type[PageServer]:
     """What serves, loaded when it is needed: it takes packages that not everybody has."""
     try:
-        from penstock.observe.dashboard.serving import Serving
+        from penstock.observe.dashboard.server import PageServer
     except ImportError as missing:
         raise DashboardUnavailable(
             f"the dashboard needs {missing.name}: pip install 'penstock[dashboard]'"
         ) from missing
-    return Serving
+    return PageServer
 
 
 def require_token(token: str) -> str:

@@ -3,7 +3,8 @@
 The address leads a browser in. It stands among the arguments of the browser, where other users of
 the machine can read it, so it is worth nothing once the browser has used it. What the browser gets
 for it is a cookie. Browsers do not tell one port of a machine from another, and would show the
-cookie to whoever listens on another one; so it is for a folder alone whose name nobody can guess.
+cookie to any program that listens on another one; so it is for one folder, whose name nobody can
+guess.
 """
 
 from __future__ import annotations

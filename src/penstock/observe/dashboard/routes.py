@@ -20,10 +20,10 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from penstock.observe.dashboard.news import News
-from penstock.observe.metrics.unavailable import MetricsUnavailable
+from penstock.observe.dashboard.event_stream import EventStream
 from penstock.observe.observer import Observer
-from penstock.observe.view import Point, View
+from penstock.observe.status import Point, Status
+from penstock.observe.unavailable import MetricsUnavailable
 
 __all__ = ["application"]
 
@@ -32,7 +32,7 @@ RETRY: Final = "retry: 1000\n"
 """How soon a browser tries again when the connection is lost, in milliseconds."""
 
 
-def application(observer: Observer, news: News) -> Starlette:
+def application(observer: Observer, news: EventStream) -> Starlette:
     """The routes, for whom the gate lets through."""
 
     async def page(_: Request) -> Response:
@@ -58,16 +58,16 @@ def application(observer: Observer, news: News) -> Starlette:
     )
 
 
-async def event_stream(news: News) -> AsyncIterator[str]:
-    """Server-sent events: each view as JSON, and a heartbeat when there is none for a while."""
+async def event_stream(news: EventStream) -> AsyncIterator[str]:
+    """Server-sent events: each status as JSON, and a heartbeat when there is none for a while."""
     yield RETRY
-    async for view in news.views():
-        yield "event: heartbeat\ndata:\n\n" if view is None else f"data: {encoded(view)}\n\n"
+    async for status in news.statuses():
+        yield "event: heartbeat\ndata:\n\n" if status is None else f"data: {encoded(status)}\n\n"
 
 
-def encoded(view: View) -> str:
-    """A view on one line."""
-    return json.dumps(view.as_json(), allow_nan=False, separators=(",", ":"))
+def encoded(status: Status) -> str:
+    """A status on one line."""
+    return json.dumps(status.as_json(), allow_nan=False, separators=(",", ":"))
 
 
 def columns(points: tuple[Point, ...]) -> dict[str, list[float | None]]:

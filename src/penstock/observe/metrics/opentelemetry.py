@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from penstock.observe.metrics.table import METRICS, Metric
-from penstock.observe.metrics.unavailable import MetricsUnavailable
 from penstock.observe.observer import Observer
+from penstock.observe.unavailable import MetricsUnavailable
 
 try:
     from opentelemetry.metrics import CallbackOptions, Meter, Observation, get_meter
@@ -48,7 +48,7 @@ def reader(
     def read(_: CallbackOptions) -> Iterable[Observation]:
         return [
             Observation(value, dict(zip(metric.labels, labels, strict=True)))
-            for labels, value in metric.read(observer.view)
+            for labels, value in metric.read(observer.status)
         ]
 
     return read

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from penstock.observe.metrics.table import METRICS, Metric
-from penstock.observe.metrics.unavailable import MetricsUnavailable
 from penstock.observe.observer import Observer
-from penstock.observe.view import View
+from penstock.observe.status import Status
+from penstock.observe.unavailable import MetricsUnavailable
 
 try:
     from prometheus_client import CollectorRegistry, generate_latest
@@ -35,21 +35,21 @@ FAMILIES: Final[dict[str, type[CounterMetricFamily | GaugeMetricFamily]]] = {
 
 
 class PipelineCollector(Collector):
-    """Reads the last view of an observer each time that Prometheus asks."""
+    """Reads the last status of an observer each time that Prometheus asks."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
 
     def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
-        """All metrics, of one and the same view."""
-        view = self._observer.view
-        return (family(metric, view) for metric in METRICS)
+        """All metrics, of one and the same status."""
+        status = self._observer.status
+        return (family(metric, status) for metric in METRICS)
 
 
-def family(metric: Metric, view: View) -> CounterMetricFamily | GaugeMetricFamily:
+def family(metric: Metric, status: Status) -> CounterMetricFamily | GaugeMetricFamily:
     """A metric with its values."""
     result = FAMILIES[metric.kind](metric.prometheus_name, metric.meaning, labels=metric.labels)
-    for labels, value in metric.read(view):
+    for labels, value in metric.read(status):
         result.add_metric(labels, value)
     return result
 

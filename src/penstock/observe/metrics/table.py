@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from penstock.api import UNBOUNDED
-from penstock.observe.reading import State
-from penstock.observe.view import EdgeView, StageView, View
-from penstock.observe.words import WORDS, Word
+from penstock.observe.status import EdgeStatus, StageStatus, State, Status
+from penstock.observe.words import WORDS, LedgerWord
 
 __all__ = ["METRICS", "Metric"]
 
 Kind: TypeAlias = Literal["counter", "gauge"]
 Values: TypeAlias = Iterable[tuple[tuple[str, ...], float]]
-"""The values of a metric at one moment, each behind those of its labels."""
+"""The values of a metric at one moment, each after those of its labels."""
 
 UNIT_SUFFIXES: Final = {"s": "_seconds", "1": "_ratio"}
 
@@ -33,7 +32,7 @@ class Metric:
     unit: str
     meaning: str
     labels: tuple[str, ...]
-    read: Callable[[View], Values]
+    read: Callable[[Status], Values]
 
     @property
     def prometheus_name(self) -> str:
@@ -43,35 +42,35 @@ class Metric:
 
 
 def of_pipeline(
-    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[View], float | None]
+    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[Status], float | None]
 ) -> Metric:
     """A metric with one value, unless it is not known."""
 
-    def read(view: View) -> Values:
-        return known([((view.pipeline,), value(view))])
+    def read(status: Status) -> Values:
+        return known([((status.pipeline,), value(status))])
 
     return Metric(name, kind, unit, meaning, ("pipeline",), read)
 
 
 def of_stages(
-    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[StageView], float]
+    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[StageStatus], float]
 ) -> Metric:
     """A metric with one value for each stage."""
 
-    def read(view: View) -> Values:
-        return [((view.pipeline, each.stage.name), value(each)) for each in view.stages]
+    def read(status: Status) -> Values:
+        return [((status.pipeline, each.name), value(each)) for each in status.stages]
 
     return Metric(name, kind, unit, meaning, ("pipeline", "stage"), read)
 
 
 def of_edges(
-    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[EdgeView], float | None]
+    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[EdgeStatus], float | None]
 ) -> Metric:
     """A metric with one value for each edge of which it is known."""
 
-    def read(view: View) -> Values:
+    def read(status: Status) -> Values:
         return known(
-            ((view.pipeline, each.edge.giver, each.edge.taker), value(each)) for each in view.edges
+            ((status.pipeline, each.giver, each.taker), value(each)) for each in status.edges
         )
 
     return Metric(name, kind, unit, meaning, ("pipeline", "giver", "taker"), read)
@@ -84,40 +83,43 @@ def known(
     return ((labels, value) for labels, value in values if value is not None)
 
 
-def bounded(each: EdgeView) -> int | None:
+def bounded(each: EdgeStatus) -> int | None:
     """All that was requested, unless that has no bound."""
-    return None if each.edge.requested >= UNBOUNDED else each.edge.requested
+    return None if each.requested >= UNBOUNDED else each.requested
 
 
-def states(view: View) -> Values:
+def states(status: Status) -> Values:
     """1 for the state that the pipeline is in, 0 for the others."""
-    return [((view.pipeline, state), float(state == view.state)) for state in get_args(State)]
+    return [((status.pipeline, state), float(state == status.state)) for state in get_args(State)]
 
 
-def latencies(view: View) -> Values:
+def latencies(status: Status) -> Values:
     """Two quantiles."""
     return known(
-        [((view.pipeline, "0.5"), view.point.p50), ((view.pipeline, "0.99"), view.point.p99)]
+        [
+            ((status.pipeline, "0.5"), status.point.p50),
+            ((status.pipeline, "0.99"), status.point.p99),
+        ]
     )
 
 
-def of_word(word: Word) -> Metric:
+def of_word(word: LedgerWord) -> Metric:
     """A number of the ledger; one that goes down as well is no counter."""
 
-    def value(view: View) -> float | None:
-        number: int | None = getattr(view.ledger, word.field)
+    def value(status: Status) -> float | None:
+        number: int | None = getattr(status.ledger, word.field)
         return number
 
     kind: Kind = "gauge" if word.field == "in_flight" else "counter"
     return of_pipeline(word.metric, kind, word.unit, word.meaning, value)
 
 
-def causes(view: View) -> Values:
+def causes(status: Status) -> Values:
     """How often which stage was the place of a cause."""
     found: dict[tuple[str, ...], float] = {}
-    for each in view.ledger.causes:
+    for each in status.ledger.causes:
         if each.count is not None:
-            labels = (view.pipeline, each.field, each.place)
+            labels = (status.pipeline, each.field, each.place)
             found[labels] = found.get(labels, 0) + each.count
     return found.items()
 
@@ -136,14 +138,14 @@ METRICS: Final = (
         "gauge",
         "s",
         "seconds since the pipeline was started",
-        lambda view: view.seconds,
+        lambda status: status.seconds,
     ),
     of_stages(
         "penstock.stage.elements",
         "counter",
         "{element}",
         "elements that have left the stage; of a sink, those that it has taken",
-        lambda each: each.stage.passed,
+        lambda each: each.passed,
     ),
     of_stages(
         "penstock.stage.slowest",
@@ -157,7 +159,7 @@ METRICS: Final = (
         "gauge",
         "",
         "1 while something keeps the stage from its work, otherwise 0",
-        lambda each: float(bool(each.stage.trouble)),
+        lambda each: float(bool(each.trouble)),
     ),
     of_edges(
         "penstock.edge.requested",
@@ -171,42 +173,42 @@ METRICS: Final = (
         "counter",
         "{element}",
         "elements that the giver has given",
-        lambda each: each.edge.delivered,
+        lambda each: each.delivered,
     ),
     of_edges(
         "penstock.edge.in_flight",
         "gauge",
         "{element}",
         "elements that were given and with which the taker is not done",
-        lambda each: each.edge.in_flight,
+        lambda each: each.in_flight,
     ),
     of_edges(
         "penstock.edge.capacity",
         "gauge",
         "{element}",
         "how many may be in flight; absent where there is no bound",
-        lambda each: each.edge.capacity,
+        lambda each: each.capacity,
     ),
     of_edges(
         "penstock.edge.held_up",
         "gauge",
         "1",
         "the share of the last seconds in which the giver waited for the taker",
-        lambda each: each.held_up,
+        lambda each: each.held_up_share,
     ),
     of_edges(
         "penstock.edge.idle",
         "gauge",
         "1",
         "the share of the last seconds in which the taker waited for the giver",
-        lambda each: each.idle,
+        lambda each: each.idle_share,
     ),
     of_pipeline(
         "penstock.lag",
         "gauge",
         "s",
         "seconds for which the oldest row waits that Spark is not done with",
-        lambda view: view.point.lag,
+        lambda status: status.point.lag,
     ),
     Metric(
         "penstock.latency",
@@ -221,21 +223,21 @@ METRICS: Final = (
         "gauge",
         "",
         "the number of the last batch with which Spark was done",
-        lambda view: view.batch.number if view.batch else None,
+        lambda status: status.batch.number if status.batch else None,
     ),
     of_pipeline(
         "penstock.batch.rows",
         "gauge",
         "{row}",
         "the rows of that batch",
-        lambda view: view.batch.rows if view.batch else None,
+        lambda status: status.batch.rows if status.batch else None,
     ),
     of_pipeline(
         "penstock.batch.duration",
         "gauge",
         "s",
         "the seconds that it took",
-        lambda view: view.batch.seconds if view.batch else None,
+        lambda status: status.batch.seconds if status.batch else None,
     ),
     *map(of_word, WORDS),
     Metric(

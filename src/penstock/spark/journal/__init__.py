@@ -3,16 +3,6 @@
 A publisher and Spark's source live in different processes; this is the way from one to the other,
 and what survives when either of them dies.
 
-``writer.py``        ``Journal``, for the one writer
-``reader.py``        ``JournalReader``, for the processes of Spark
-``recovery.py``      what a writer finds when it opens a journal again
-``segments.py``      the files with the rows
-``record.py``        what is in such a file
-``bounds.py``        the small file that says which rows are durable
-``label.py``         the small file that says which journal this is, and its columns
-``store.py``         what is needed of a place; ``local_store.py`` and ``object_store.py`` have it
-``errors.py``        what can be wrong
-
 The files, in a local folder or in any file system that ``pyarrow.fs`` knows::
 
     schema                         never changes
@@ -22,6 +12,24 @@ The files, in a local folder or in any file system that ``pyarrow.fs`` knows::
     00000000000000065536.segment   rows 65536, ...
 
 Each byte of the rows is covered by a checksum, and nothing is ever unpickled.
+
+``writer.py``         the writer's side of a journal
+``recovery.py``       what a writer finds when it opens a journal that is already there
+``reader.py``         the reader's side of a journal, for the processes of Spark
+``record.py``         the form of a record: a header of 64 bytes, the source's position, and a batch
+                      in Arrow's form
+``segments.py``       the segments of a journal: files of records, each named by the number of its
+                      first row
+``bounds.py``         which rows a journal holds for certain, in a small file beside the segments
+``identity.py``       which journal this is: its identity and the columns of its rows, in a file
+                      that never changes
+``store.py``          what a journal needs of the place where its files are
+``local_store.py``    a journal in a local folder: files that grow, a sync before anything counts, a
+                      lock
+``object_store.py``   a journal in a store whose files cannot grow: one object for each record
+``private_files.py``  files and folders for their owner alone: nobody else can read one, lock one,
+                      or plant one
+``errors.py``         what can be wrong with a journal, each with a sentence that says what to do
 """
 
 from penstock.spark.journal.bounds import Bounds

@@ -26,8 +26,8 @@ ATTEMPTS: Final = 100
 class Bounds(NamedTuple):
     """What a journal holds.
 
-    ``start``   the rows in front of it are committed, and may be gone
-    ``end``     the rows in front of it are durable
+    ``start``   the rows before it are committed, and may be gone
+    ``end``     the rows before it are durable
     ``sealed``  no row will follow
     """
 

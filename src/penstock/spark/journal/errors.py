@@ -55,7 +55,7 @@ class JournalDamaged(JournalError):
         super().__init__(
             f"{file} is damaged at byte {offset}{row}: {reason}. Nothing was changed. Restore the"
             " file from a copy, or move the journal away together with the checkpoint of its query"
-            " to begin anew"
+            " to begin again"
         )
         self.file = file
         self.offset = offset

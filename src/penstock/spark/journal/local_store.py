@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from penstock.spark.journal.errors import JournalInUse
-from penstock.spark.journal.own_files import make_own_folder, open_own, open_to_read
+from penstock.spark.journal.private_files import make_private_folder, open_private, open_to_read
 from penstock.spark.journal.store import SegmentFile, StoredFile
 
 __all__ = ["LocalStore"]
@@ -67,7 +67,7 @@ class LocalStore:
     def write(self, name: str, content: bytes) -> None:
         temporary = self._folder / (name + TEMPORARY)
         temporary.unlink(missing_ok=True)  # what a crash has left, or somebody else has put there
-        with os.fdopen(open_own(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+        with os.fdopen(open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -77,7 +77,7 @@ class LocalStore:
     def overwrite(self, name: str, content: bytes, *, durable: bool) -> None:
         # In place: this works on a full disk, and takes a microsecond.
         if name not in self._overwritten:
-            self._overwritten[name] = open_own(self._folder / name, os.O_WRONLY)
+            self._overwritten[name] = open_private(self._folder / name, os.O_WRONLY)
         os.pwrite(self._overwritten[name], content, 0)
         if durable:
             os.fsync(self._overwritten[name])
@@ -86,7 +86,7 @@ class LocalStore:
         (self._folder / name).unlink(missing_ok=True)
 
     def truncate(self, name: str, size: int) -> None:
-        with os.fdopen(open_own(self._folder / name, os.O_RDWR), "r+b") as file:
+        with os.fdopen(open_private(self._folder / name, os.O_RDWR), "r+b") as file:
             if file.seek(0, os.SEEK_END) > size:
                 file.truncate(size)
             os.fsync(file.fileno())
@@ -104,9 +104,9 @@ class LocalStore:
         return LocalSegment(self._folder / name, size)
 
     def claim(self) -> None:
-        make_own_folder(self._folder, marks=(LOCK,))
+        make_private_folder(self._folder, marks=(LOCK,))
         # Nobody but the owner can open it, and so nobody else can hold it.
-        lock = open_own(self._folder / LOCK, os.O_RDWR | os.O_CREAT)
+        lock = open_private(self._folder / LOCK, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -148,7 +148,7 @@ class LocalSegment:
     """A file to which records are appended."""
 
     def __init__(self, path: Path, size: int) -> None:
-        self._descriptor = open_own(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._size = size
         """Without the last record, which may be taken back."""
         self._last = 0
@@ -163,7 +163,7 @@ class LocalSegment:
             written = self._write(parts)
             sync_content(self._descriptor)
         except BaseException:
-            # After a sync that failed the system may take its pages for written: write them anew.
+            # After a sync that failed the system may take its pages for written: write them again.
             self.take_back()
             raise
         self._has_remains = False

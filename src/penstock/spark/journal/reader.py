@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from penstock.spark.journal.bounds import Bounds, read_bounds
 from penstock.spark.journal.errors import JournalDamaged, JournalUnusable, RowsUnavailable
-from penstock.spark.journal.label import Label, read_label
-from penstock.spark.journal.record import Kind
-from penstock.spark.journal.segments import Content, Segment, list_segments
+from penstock.spark.journal.identity import JournalIdentity, read_identity
+from penstock.spark.journal.record import RecordKind
+from penstock.spark.journal.segments import JournalSegment, SegmentContent, list_segments
 from penstock.spark.journal.store import Place, open_store
 
 __all__ = ["JournalReader", "Range"]
@@ -37,7 +37,7 @@ class JournalReader:
     def __init__(self, place: Place) -> None:
         self._place = place
         self._store = open_store(place)
-        self._known: Label | None = None
+        self._known: JournalIdentity | None = None
 
     @property
     def schema(self) -> pa.Schema:
@@ -54,11 +54,11 @@ class JournalReader:
         return self.bounds().start
 
     def end(self) -> int:
-        """All rows in front of it are durable."""
+        """All rows before it are durable."""
         return self.bounds().end
 
     def sealed(self) -> bool:
-        """Whether no row will follow those in front of ``end``."""
+        """Whether no row will follow those before ``end``."""
         return self.bounds().sealed
 
     def bounds(self) -> Bounds:
@@ -69,7 +69,7 @@ class JournalReader:
         return self._look_for_the_end(published)
 
     def ranges(self, start: int, end: int) -> list[Range]:
-        """The rows from ``start`` to ``end`` in parts for several tasks, in sequence.
+        """The rows from ``start`` to ``end`` in parts for several tasks, in order.
 
         A part is made of whole files, as far as that is possible.
         """
@@ -82,7 +82,7 @@ class JournalReader:
         return [Range(*edge) for edge in pairwise([*edges, end]) if edge[0] < edge[1]]
 
     def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
-        """Exactly the rows from ``start`` to ``end``, in sequence.
+        """Exactly the rows from ``start`` to ``end``, in order.
 
         Raises ``RowsUnavailable`` if some of them are not durable, or deleted, and
         ``JournalDamaged`` if they are not what was written.
@@ -104,19 +104,21 @@ class JournalReader:
         return f"JournalReader({self._store.describe()!r})"
 
     @property
-    def _label(self) -> Label:
+    def _label(self) -> JournalIdentity:
         if self._known is None:
             try:
-                self._known = read_label(self._store)
+                self._known = read_identity(self._store)
             except OSError as error:
                 where = self._store.describe()
                 raise JournalUnusable(f"{where} is no journal, or unreadable: {error}") from error
         return self._known
 
-    def _read_segment(self, segment: Segment, start: int, end: int) -> Iterator[pa.RecordBatch]:
+    def _read_segment(
+        self, segment: JournalSegment, start: int, end: int
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of one file that lie within these bounds."""
         try:
-            content = Content(self._store, self._label, segment, is_last=False)
+            content = SegmentContent(self._store, self._label, segment, is_last=False)
         except FileNotFoundError:
             raise RowsUnavailable(f"row {start} was committed, and is deleted") from None
         for record in content.records(until=end):
@@ -124,7 +126,7 @@ class JournalReader:
                 first, behind = max(record.first, start), min(record.end, end)
                 yield content.batch(record).slice(first - record.first, behind - first)
 
-    def _segments(self, start: int, end: int) -> list[Segment]:
+    def _segments(self, start: int, end: int) -> list[JournalSegment]:
         """The segments with these rows."""
         if not 0 <= start <= end:
             raise ValueError(f"there are no rows from {start} to {end}")
@@ -147,13 +149,13 @@ class JournalReader:
         first = segments[0].first if segments else 0
         start, end, sealed = published or Bounds(first, first, sealed=False)
         for last in reversed(segments):
-            content = Content(self._store, self._label, last, is_last=True)
+            content = SegmentContent(self._store, self._label, last, is_last=True)
             for record in content.records():
-                end, sealed = max(end, record.end), record.kind == Kind.SEAL
+                end, sealed = max(end, record.end), record.kind == RecordKind.SEAL
             if end > last.first or sealed:
                 break
         return Bounds(start, end, sealed)
 
-    def _gap(self, segment: Segment, position: int) -> JournalDamaged:
+    def _gap(self, segment: JournalSegment, position: int) -> JournalDamaged:
         file = self._store.describe(segment.name)
         return JournalDamaged(file, 0, f"row {position} is in no file", position)

@@ -30,9 +30,9 @@ import pyarrow as pa
 
 __all__ = [
     "HEADER_BYTES",
-    "Kind",
     "Malformed",
     "Record",
+    "RecordKind",
     "encode",
     "message_of",
     "records",
@@ -47,7 +47,7 @@ SOURCE_ALIGNMENT: Final = 8
 RECORD_ALIGNMENT: Final = 64
 
 
-class Kind(IntEnum):
+class RecordKind(IntEnum):
     """What a record is."""
 
     DATA = 1
@@ -67,7 +67,7 @@ class Record(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The number of the row behind the last one."""
+        """The number of the row after the last one."""
         return self.first + self.rows
 
     @property
@@ -87,9 +87,13 @@ class Malformed(Exception):
 
 
 def encode(
-    kind: Kind, identity: bytes, first: int, batch: pa.RecordBatch | None, source_position: object
+    kind: RecordKind,
+    identity: bytes,
+    first: int,
+    batch: pa.RecordBatch | None,
+    source_position: object,
 ) -> list[Any]:
-    """The parts of a record, to be written one behind the other."""
+    """The parts of a record, to be written one after the other."""
     source = b"" if source_position is None else _as_json(source_position)
     payload: list[Any] = [source, _padding(len(source), SOURCE_ALIGNMENT)]
     if batch is not None:
@@ -111,7 +115,7 @@ def records(
 ) -> Iterator[Record]:
     """The records of a segment that begins with row ``first``; their payload is not looked at.
 
-    Ends in front of row ``until``, if that is given. In the last segment it also ends in front of a
+    Ends before row ``until``, if that is given. In the last segment it also ends before a
     record that was not written to its end, of which nothing, or only zeros, may have got to the
     disk. All else that is no record raises ``Malformed``.
     """
@@ -139,7 +143,7 @@ def message_of(content: pa.Buffer, record: Record) -> pa.Buffer:
 
 
 def source_position_of(content: pa.Buffer, record: Record) -> Any:
-    """The position of the source behind the rows of a record; ``None`` if there is none."""
+    """The position of the source after the rows of a record; ``None`` if there is none."""
     source = _payload(content, record).slice(0, record.source_bytes)
     return json.loads(source.to_pybytes()) if source.size else None
 

@@ -11,16 +11,16 @@ from typing import Any
 
 from penstock.spark.journal.bounds import BOUNDS, Bounds, read_bounds
 from penstock.spark.journal.errors import JournalDamaged
-from penstock.spark.journal.label import Label
-from penstock.spark.journal.record import Kind, Record
-from penstock.spark.journal.segments import Content, Segment, list_segments
+from penstock.spark.journal.identity import JournalIdentity
+from penstock.spark.journal.record import Record, RecordKind
+from penstock.spark.journal.segments import JournalSegment, SegmentContent, list_segments
 from penstock.spark.journal.store import Store
 
-__all__ = ["Found", "recover"]
+__all__ = ["RecoveredJournal", "recover"]
 
 
 @dataclass
-class Found:
+class RecoveredJournal:
     """What is in the journal."""
 
     start: int
@@ -28,11 +28,11 @@ class Found:
     has_bounds: bool
     sealed: bool = False
     last_source_position: Any = None
-    segments: list[Segment] = field(default_factory=list)
+    segments: list[JournalSegment] = field(default_factory=list)
     records_of_last: int = 0
 
 
-def recover(store: Store, label: Label) -> Found:
+def recover(store: Store, label: JournalIdentity) -> RecoveredJournal:
     """Look through all segments, and cut off what was not written to its end."""
     return Recovery(store, label).run()
 
@@ -40,7 +40,7 @@ def recover(store: Store, label: Label) -> Found:
 class Recovery:
     """One look through a journal."""
 
-    def __init__(self, store: Store, label: Label) -> None:
+    def __init__(self, store: Store, label: JournalIdentity) -> None:
         self._store = store
         self._label = label
         self._bounds = read_bounds(store, label.identity)
@@ -50,17 +50,17 @@ class Recovery:
         behind = self._how_many_are_behind(segments)
         self._segments = segments[behind:]
         end = self._segments[0].first if segments else self._published.start
-        self._found = Found(self._published.start, end, self._bounds is not None)
+        self._found = RecoveredJournal(self._published.start, end, self._bounds is not None)
         self._found.segments += segments[:behind]
 
-    def _how_many_are_behind(self, segments: list[Segment]) -> int:
+    def _how_many_are_behind(self, segments: list[JournalSegment]) -> int:
         """Nobody needs those, and some may be gone: a deletion is not synced."""
         start, end, _ = self._published
         following = [segment.first for segment in segments[1:]]
         return sum(first <= start and first < end for first in following)
 
-    def run(self) -> Found:
-        """All that is whole, in sequence and without a gap."""
+    def run(self) -> RecoveredJournal:
+        """All that is whole, in order and without a gap."""
         found, published = self._found, self._published
         if found.end > published.start:
             raise self._gap(self._segments[0], published.start)
@@ -73,11 +73,11 @@ class Recovery:
         self._cut_off_what_is_unfinished()
         return found
 
-    def _look_through(self, segment: Segment) -> None:
+    def _look_through(self, segment: JournalSegment) -> None:
         found = self._found
         is_last = segment is self._segments[-1]
-        content = Content(self._store, self._label, segment, is_last=is_last)
-        whole = Segment(segment.first, 0)
+        content = SegmentContent(self._store, self._label, segment, is_last=is_last)
+        whole = JournalSegment(segment.first, 0)
         found.segments.append(whole)
         found.records_of_last = 0
         for record in content.records():
@@ -85,28 +85,28 @@ class Recovery:
                 raise self._damage(segment, record.offset, "a record follows the seal")
             if is_last and self._was_never_synced(content, record):
                 return
-            if record.kind == Kind.SEAL:
+            if record.kind == RecordKind.SEAL:
                 found.sealed = True
             else:
                 found.last_source_position = content.source_position(record)
             found.end, whole.size = record.end, record.end_offset
             found.records_of_last += 1
 
-    def _was_never_synced(self, content: Content, record: Record) -> bool:
+    def _was_never_synced(self, content: SegmentContent, record: Record) -> bool:
         """Whether the power went away before all pages of the last record were on the disk."""
         if self._bounds is None or record.first < self._bounds.end:
             return False  # the writer has said that it is durable, or may have
         return record.end_offset == content.size and not content.is_whole(record)
 
     def _cut_off_what_is_unfinished(self) -> None:
-        """And make durable what is left: the writer may have died in front of its last sync."""
+        """And make durable what is left: the writer may have died before its last sync."""
         segments = self._found.segments
         if segments and segments[-1].size:
             self._store.truncate(segments[-1].name, segments[-1].size)
         elif segments:
             self._store.delete(segments.pop().name)
 
-    def _gap(self, segment: Segment, expected: int) -> JournalDamaged:
+    def _gap(self, segment: JournalSegment, expected: int) -> JournalDamaged:
         reason = f"it begins with row {segment.first}, where row {expected} should follow"
         return JournalDamaged(self._store.describe(segment.name), 0, reason, expected)
 
@@ -118,6 +118,6 @@ class Recovery:
             return JournalDamaged(self._store.describe(BOUNDS), 0, reason, self._found.end)
         return self._damage(self._segments[-1], self._found.segments[-1].size, reason)
 
-    def _damage(self, segment: Segment, offset: int, reason: str) -> JournalDamaged:
+    def _damage(self, segment: JournalSegment, offset: int, reason: str) -> JournalDamaged:
         file = self._store.describe(segment.name)
         return JournalDamaged(file, offset, reason, self._found.end)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from penstock.spark.journal.errors import JournalDamaged
-from penstock.spark.journal.label import Label
+from penstock.spark.journal.identity import JournalIdentity
 from penstock.spark.journal.record import (
     Malformed,
     Record,
@@ -20,13 +20,13 @@ from penstock.spark.journal.record import (
 )
 from penstock.spark.journal.store import Store, StoredFile
 
-__all__ = ["Content", "Segment", "list_segments", "segment_name"]
+__all__ = ["JournalSegment", "SegmentContent", "list_segments", "segment_name"]
 
 NAME: Final = re.compile(r"(\d{20})\.segment")
 
 
 @dataclass(slots=True)
-class Segment:
+class JournalSegment:
     """A file of records."""
 
     first: int
@@ -43,17 +43,19 @@ def segment_name(first: int) -> str:
     return f"{first:020d}.segment"
 
 
-def list_segments(files: Iterable[StoredFile]) -> list[Segment]:
-    """The segments among the files, in sequence."""
+def list_segments(files: Iterable[StoredFile]) -> list[JournalSegment]:
+    """The segments among the files, in order."""
     named = ((NAME.fullmatch(file.name), file.size) for file in files)
-    found = [Segment(int(match[1]), size) for match, size in named if match]
+    found = [JournalSegment(int(match[1]), size) for match, size in named if match]
     return sorted(found, key=lambda segment: segment.first)
 
 
-class Content:
+class SegmentContent:
     """What is in a segment. Anything that cannot be trusted raises ``JournalDamaged``."""
 
-    def __init__(self, store: Store, label: Label, segment: Segment, *, is_last: bool) -> None:
+    def __init__(
+        self, store: Store, label: JournalIdentity, segment: JournalSegment, *, is_last: bool
+    ) -> None:
         self._file = store.describe(segment.name)
         self._label = label
         self._first = segment.first
@@ -79,7 +81,7 @@ class Content:
         return pa.ipc.read_record_batch(self._checked(message_of, record), self._label.schema)
 
     def source_position(self, record: Record) -> Any:
-        """The position of the source behind the rows of a record."""
+        """The position of the source after the rows of a record."""
         return self._checked(source_position_of, record)
 
     def is_whole(self, record: Record) -> bool:

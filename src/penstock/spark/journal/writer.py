@@ -14,17 +14,17 @@ import pyarrow as pa
 from penstock.runtime import require_count
 from penstock.spark.journal.bounds import BOUNDS, Bounds
 from penstock.spark.journal.errors import JournalDamaged, JournalFull, JournalUnusable, NoSpace
-from penstock.spark.journal.label import (
+from penstock.spark.journal.identity import (
     LABEL,
-    Label,
-    new_label,
-    read_label,
+    JournalIdentity,
+    new_identity,
+    read_identity,
     require_same_schema,
     require_storable,
 )
-from penstock.spark.journal.record import Kind, encode
-from penstock.spark.journal.recovery import Found, recover
-from penstock.spark.journal.segments import Segment, list_segments, segment_name
+from penstock.spark.journal.record import RecordKind, encode
+from penstock.spark.journal.recovery import RecoveredJournal, recover
+from penstock.spark.journal.segments import JournalSegment, list_segments, segment_name
 from penstock.spark.journal.store import Place, SegmentFile, Store, open_store
 
 __all__ = ["Journal"]
@@ -46,7 +46,13 @@ class Journal:
     """
 
     def __init__(
-        self, store: Store, label: Label, found: Found, *, max_rows: int, max_bytes: int
+        self,
+        store: Store,
+        label: JournalIdentity,
+        found: RecoveredJournal,
+        *,
+        max_rows: int,
+        max_bytes: int,
     ) -> None:
         self._store = store
         self._label = label
@@ -112,7 +118,7 @@ class Journal:
 
     @property
     def end(self) -> int:
-        """The number of the next row; all rows in front of it are durable."""
+        """The number of the next row; all rows before it are durable."""
         return self._found.end
 
     @property
@@ -142,9 +148,9 @@ class Journal:
         return max(0, self._max_bytes - needed)
 
     def append(self, batch: pa.RecordBatch, source_position: object = None) -> int:
-        """Append rows, and with them what the source needs to go on behind them, as JSON.
+        """Append rows, and with them what the source needs to go on after them, as JSON.
 
-        They are durable on return; the result is the position behind them. Raises ``JournalFull``
+        They are durable on return; the result is the position after them. Raises ``JournalFull``
         or ``NoSpace`` when there is no room, and then nothing is appended.
         """
         require_same_schema(self.schema, batch.schema, f"the journal {self._store.describe()}")
@@ -153,7 +159,7 @@ class Journal:
             return self.end
         if batch.num_rows > self.room:
             raise JournalFull(f"{batch.num_rows} rows do not fit: there is room for {self.room}")
-        record = encode(Kind.DATA, self._label.identity, self.end, batch, source_position)
+        record = encode(RecordKind.DATA, self._label.identity, self.end, batch, source_position)
         self._write(record, self._bounds._replace(end=self.end + batch.num_rows))
         self._found.last_source_position = source_position
         return self.end
@@ -163,13 +169,13 @@ class Journal:
         if self.sealed:
             return
         self._require_open()
-        record = encode(Kind.SEAL, self._label.identity, self.end, None, None)
+        record = encode(RecordKind.SEAL, self._label.identity, self.end, None, None)
         self._write(record, self._bounds._replace(sealed=True))
 
     def commit(self, position: int) -> None:
-        """The rows in front of ``position`` are no longer needed: their room is free again.
+        """The rows before ``position`` are no longer needed: their room is free again.
 
-        Segments that lie wholly in front of it are deleted, but not the one with the last row,
+        Segments that lie wholly before it are deleted, but not the one with the last row,
         which knows the position of the source. A position that was passed before changes nothing.
         """
         if position > self.end:
@@ -243,13 +249,13 @@ class Journal:
         if not segments or not self._fits(segments[-1], size):
             self._leave_segment()
             self._file = self._store.new_segment(segment_name(self.end))
-            segments.append(Segment(self.end, 0))
+            segments.append(JournalSegment(self.end, 0))
             self._found.records_of_last = 0
         elif self._file is None:
             self._file = self._store.continue_segment(segments[-1].name, segments[-1].size)
         return self._file
 
-    def _fits(self, segment: Segment, size: int) -> bool:
+    def _fits(self, segment: JournalSegment, size: int) -> bool:
         """Whether the last segment can take a record of that size."""
         has_records_left = self._found.records_of_last < self._most_records
         return not segment.size or (has_records_left and segment.size + size <= self.segment_bytes)
@@ -277,7 +283,7 @@ class Journal:
             self._found.segments.remove(segment)
             self._bytes_held -= segment.size
 
-    def _behind(self) -> list[Segment]:
+    def _behind(self) -> list[JournalSegment]:
         """The segments of which no row is needed; the position of the source is in the last row."""
         behind = []
         for segment, following in pairwise(self._found.segments):
@@ -287,16 +293,16 @@ class Journal:
         return behind
 
 
-def _label(store: Store, schema: pa.Schema) -> Label:
+def _label(store: Store, schema: pa.Schema) -> JournalIdentity:
     """The label of the journal, which is made if there is no journal yet."""
     try:
-        label = read_label(store)
+        label = read_identity(store)
     except FileNotFoundError:
         files = store.files()
         if list_segments(files) or any(file.name == BOUNDS for file in files):
             file = store.describe(LABEL)
             raise JournalDamaged(file, 0, "there are rows, but this file is gone") from None
-        label = new_label(schema)
+        label = new_identity(schema)
         store.write(LABEL, label.encode())
     require_same_schema(label.schema, schema, f"the journal {store.describe()}")
     return label

@@ -26,5 +26,5 @@ MODULES: Final = (
 )
 """Where the checks are. To import them is what fills the suite."""
 
-DELEGATED: Final = (*delegate(PUBLISHER, "below"), *delegate(SUBSCRIBER, "upper"))
+DELEGATED: Final = (*delegate(PUBLISHER, "as_publisher"), *delegate(SUBSCRIBER, "as_subscriber"))
 """The names of the checks that other suites lend."""

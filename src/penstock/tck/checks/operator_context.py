@@ -1,4 +1,4 @@
-"""Checks for operators that keep the context of who subscribed, which no rule asks of them."""
+"""Checks for operators that keep the context of the subscriber, which no rule asks of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Final
 from penstock.api import Subscriber, Subscription
 from penstock.tck.checks.operator_suite import check
 from penstock.tck.claims import NotClaimed
-from penstock.tck.operator_bench import OperatorBench
+from penstock.tck.operator_fixture import OperatorFixture
 from penstock.tck.probe import Probe
 from penstock.tck.upstream import Upstream
 
@@ -18,39 +18,39 @@ _whose: ContextVar[str | None] = ContextVar("_whose", default=None)
 
 
 @check("4.1", needs="keeps_context")
-def keeps_the_context_of_the_subscriber(bench: OperatorBench) -> None:
+def keeps_the_context_of_the_subscriber(fixture: OperatorFixture) -> None:
     """Subscribes and requests in a context of its own; all signals and calls come in that one.
 
     Copy the context where you hand work to another thread, and run the work in the copy.
     """
-    _Stream(bench).take_all()
+    _Stream(fixture).take_all()
 
 
 @check("4.1", needs="keeps_context")
-def calls_its_function_in_the_context_of_the_subscriber(bench: OperatorBench) -> None:
+def calls_its_function_in_the_context_of_the_subscriber(fixture: OperatorFixture) -> None:
     """Subscribes and requests in a context of its own; the operator's function runs in that one.
 
     Copy the context where you hand a function to another thread, and call it in the copy.
     """
-    watched = bench.claims.watched
+    watched = fixture.claims.watched
     if watched is None:
         raise NotClaimed("needs the claim watched")
-    stream = _Stream(bench)
-    stream.take_all(lambda source: watched(source, lambda: stream.look("its function")))
-    bench.require("its function" in stream.seen, "its function was never called")
+    stream = _Stream(fixture)
+    stream.take_all(lambda source: watched(source, lambda: stream.check("its function")))
+    fixture.require("its function" in stream.seen, "its function was never called")
 
 
 class _Stream:
     """A stream through the operator whose subscriber has a context of its own."""
 
-    def __init__(self, bench: OperatorBench) -> None:
-        self._bench = bench
+    def __init__(self, fixture: OperatorFixture) -> None:
+        self._fixture = fixture
         self.seen: dict[str, None] = {}
 
-    def look(self, what: str) -> None:
+    def check(self, what: str) -> None:
         """This runs now; it must be in the context of the subscriber."""
         self.seen[what] = None
-        self._bench.require(
+        self._fixture.require(
             _whose.get() == "the subscriber", f"{what} ran outside of the context of the subscriber"
         )
 
@@ -59,54 +59,58 @@ class _Stream:
         context = copy_context()
         context.run(_whose.set, "the subscriber")
         probe = context.run(self._begin, apply)
-        self._bench.arena.reaches(lambda: probe.ended)
-        self._bench.require(probe.ended, "the stream did not come to its end")
+        self._fixture.environment.reaches(lambda: probe.ended)
+        self._fixture.require(probe.ended, "the stream did not come to its end")
 
     def _begin(self, apply: Any) -> Probe:
-        bench = self._bench
-        elements = bench.enough(FEW)
-        source = _Source(self, bench.arena, bench.timeline, elements, bench.claims.element)
-        probe = _Probe(self, bench.arena, bench.timeline)
-        bench.below.subscribe(bench.applied(source, apply), probe)
-        for _ in range(len(bench.outcome(elements)) + 1):
+        fixture = self._fixture
+        elements = fixture.enough(FEW)
+        source = _Source(
+            self, fixture.environment, fixture.timeline, elements, fixture.claims.element
+        )
+        probe = _Probe(self, fixture.environment, fixture.timeline)
+        fixture.as_publisher.subscribe(fixture.applied(source, apply), probe)
+        for _ in range(len(fixture.outcome(elements)) + 1):
             probe.request(1)
         return probe
 
 
 class _Source(Upstream):
-    """Looks where it is subscribed to, and where its elements are requested."""
+    """Checks in which context it is subscribed to, and its elements are requested."""
 
     def __init__(
-        self, stream: _Stream, arena: Any, timeline: Any, elements: int, element: Any
+        self, stream: _Stream, environment: Any, timeline: Any, elements: int, element: Any
     ) -> None:
         def make(number: int) -> Any:
-            stream.look("request above")  # it sends from within
+            stream.check("request upstream")  # it sends from within
             return element(number)
 
-        super().__init__(arena, timeline, elements=elements, element=make, ending="on_complete")
+        super().__init__(
+            environment, timeline, elements=elements, element=make, ending="on_complete"
+        )
         self._stream = stream
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Start a stream."""
-        self._stream.look("subscribe above")
+        self._stream.check("subscribe upstream")
         super().subscribe(subscriber)
 
 
 class _Probe(Probe):
-    """Looks where its signals come."""
+    """Checks in which context its signals come."""
 
     def __init__(self, stream: _Stream, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._stream = stream
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        self._stream.look("on_subscribe")
+        self._stream.check("on_subscribe")
         super().on_subscribe(subscription)
 
     def on_next(self, element: Any) -> None:
-        self._stream.look("on_next")
+        self._stream.check("on_next")
         super().on_next(element)
 
     def on_complete(self) -> None:
-        self._stream.look("on_complete")
+        self._stream.check("on_complete")
         super().on_complete()

@@ -6,10 +6,10 @@ from typing import Any, Final
 from weakref import ref
 
 from penstock.api import Publisher
-from penstock.demand.timeline import shorten
+from penstock.core.timeline import shorten
 from penstock.tck.checks.operator_suite import check
 from penstock.tck.claims import NotClaimed
-from penstock.tck.operator_bench import OperatorBench, Pipe
+from penstock.tck.operator_fixture import OperatorFixture, OperatorPipe
 from penstock.tck.probe import Probe
 from penstock.tck.stream import Failed
 from penstock.tck.upstream import UpstreamStream
@@ -18,261 +18,264 @@ FEW: Final = 6
 
 
 @check("1.4")
-def passes_an_error_on(bench: OperatorBench) -> None:
-    """Lets the source fail behind 0 to 3 elements, with much demand; on_error comes out.
+def passes_an_error_on(fixture: OperatorFixture) -> None:
+    """Lets the source fail after 0 to 3 elements, with much demand; on_error comes out.
 
-    Let on_error above lead to on_error below, behind what has been asked for.
+    Let on_error from upstream lead to on_error downstream, after what has been asked for.
     """
-    _need_errors(bench)
+    _need_errors(fixture)
     for index in range(4):
-        pipe = _fed(bench, index, demand=FEW)
-        if _fail(bench, pipe):
-            _expect_failure(bench, pipe.below)
-            _expect_all_before(bench, pipe)
+        pipe = _fed(fixture, index, demand=FEW)
+        if _fail(fixture, pipe):
+            _expect_failure(fixture, pipe.downstream)
+            _expect_all_before(fixture, pipe)
 
 
 @check("1.4")
-def keeps_an_error_behind_elements(bench: OperatorBench) -> None:
+def keeps_an_error_after_the_elements(fixture: OperatorFixture) -> None:
     """Lets the source fail with elements held for want of demand; they come first.
 
-    An error is part of the stream, and comes behind the elements that were sent before it.
+    An error is part of the stream, and comes after the elements that were sent before it.
     """
-    _need_errors(bench)
-    if bench.claims.errors_overtake:
+    _need_errors(fixture)
+    if fixture.claims.errors_overtake:
         raise NotClaimed("errors overtake elements")
-    pipe = _fed(bench, 4, demand=1)
-    if _fail(bench, pipe):
-        bench.arena.settle()
+    pipe = _fed(fixture, 4, demand=1)
+    if _fail(fixture, pipe):
+        fixture.environment.settle()
         for _ in range(FEW):
-            if not pipe.below.ended:
-                pipe.below.request(1)
-                bench.arena.settle()
-        _expect_failure(bench, pipe.below)
-        _expect_all_before(bench, pipe)
+            if not pipe.downstream.ended:
+                pipe.downstream.request(1)
+                fixture.environment.settle()
+        _expect_failure(fixture, pipe.downstream)
+        _expect_all_before(fixture, pipe)
 
 
 @check("4.2")
-def passes_an_error_on_without_demand(bench: OperatorBench) -> None:
+def passes_an_error_on_without_demand(fixture: OperatorFixture) -> None:
     """Lets the source fail when all that was requested has come; on_error comes all the same.
 
     An error does not wait for a request, if no element stands before it.
     """
-    _need_errors(bench)
+    _need_errors(fixture)
     for index in (1, 2):
-        pipe = _fed(bench, index, demand=index)
-        sent = list(bench.above(pipe).sent)
-        if bench.fails(sent) or len(pipe.below.elements) < len(bench.out(sent)):
+        pipe = _fed(fixture, index, demand=index)
+        sent = list(fixture.upstream_of(pipe).sent)
+        if fixture.fails(sent) or len(pipe.downstream.elements) < len(fixture.out(sent)):
             raise NotClaimed("the subject holds elements back")
-        if _fail(bench, pipe):
-            _expect_failure(bench, pipe.below)
+        if _fail(fixture, pipe):
+            _expect_failure(fixture, pipe.downstream)
 
 
 @check("4.2", needs="errors_overtake")
-def passes_an_error_on_at_once(bench: OperatorBench) -> None:
+def passes_an_error_on_at_once(fixture: OperatorFixture) -> None:
     """Lets the source fail with elements held for want of demand; on_error comes at once.
 
-    Look for an error before you look at the elements that you hold, and whatever the demand is.
+    Check for an error before you send the elements that you hold, and whatever the demand is.
     """
     for demand in (1, 2):
-        pipe = _fed(bench, 4, demand=demand)
-        if _fail(bench, pipe):
-            _expect_failure(bench, pipe.below)
+        pipe = _fed(fixture, 4, demand=demand)
+        if _fail(fixture, pipe):
+            _expect_failure(fixture, pipe.downstream)
 
 
 @check("1.4", needs="failing")
-def signals_what_its_function_raises(bench: OperatorBench) -> None:
+def signals_what_its_function_raises(fixture: OperatorFixture) -> None:
     """Applies the operator with a function that raises; on_error comes out.
 
     Catch what the function raises, and hand it to on_error.
     """
-    pipe = _broken(bench)
-    pipe.below.request(FEW)
-    bench.below.expect_error(pipe.below, "1.4")
+    pipe = _broken(fixture)
+    pipe.downstream.request(FEW)
+    fixture.as_publisher.expect_error(pipe.downstream, "1.4")
 
 
 @check("2.6", needs="failing")
-def cancels_above_when_its_function_raises(bench: OperatorBench) -> None:
-    """Applies the operator with a function that raises; the stream above is cancelled, once.
+def cancels_upstream_when_its_function_raises(fixture: OperatorFixture) -> None:
+    """Applies the operator with a function that raises; upstream is cancelled, once.
 
     Nobody needs the rest of the stream when yours has failed: cancel it.
     """
-    pipe = _broken(bench)
-    pipe.below.request(FEW)
-    above = bench.above(pipe)
-    bench.require(
-        bench.arena.reaches(lambda: above.spy.cancelled), "the stream above was not cancelled"
+    pipe = _broken(fixture)
+    pipe.downstream.request(FEW)
+    upstream = fixture.upstream_of(pipe)
+    fixture.require(
+        fixture.environment.reaches(lambda: upstream.spy.cancelled),
+        "upstream was not cancelled",
     )
-    bench.arena.settle()
-    times = above.spy.cancels
-    bench.require(times == 1, f"the stream above was cancelled {times} times")
+    fixture.environment.settle()
+    times = upstream.spy.cancels
+    fixture.require(times == 1, f"upstream was cancelled {times} times")
 
 
 @check("1.5")
-def passes_completion_on(bench: OperatorBench) -> None:
-    """Completes the source behind 0 to 3 elements, with demand left; on_complete comes out.
+def passes_completion_on(fixture: OperatorFixture) -> None:
+    """Completes the source after 0 to 3 elements, with demand left; on_complete comes out.
 
-    Let on_complete above lead to on_complete below, once nothing is left to send.
+    Let on_complete from upstream lead to on_complete downstream, once nothing is left to send.
     """
     for index in range(4):
-        pipe = _fed(bench, index, demand=FEW)
-        bench.complete(pipe)
-        bench.expect_end(pipe.below, bench.above(pipe).sent)
+        pipe = _fed(fixture, index, demand=FEW)
+        fixture.complete(pipe)
+        fixture.expect_end(pipe.downstream, fixture.upstream_of(pipe).sent)
 
 
 @check("1.5")
-def completes_behind_elements(bench: OperatorBench) -> None:
-    """Completes the source with elements held for want of demand; on_complete comes behind them.
+def completes_after_the_elements(fixture: OperatorFixture) -> None:
+    """Completes the source with elements held for want of demand; on_complete comes after them.
 
     Remember that the source has completed, and signal it when the last element is sent.
     """
-    pipe = _fed(bench, bench.enough(4), demand=1)
-    bench.complete(pipe)
-    sent = list(bench.above(pipe).sent)
-    if bench.fails(sent):
-        raise NotClaimed(f"needs {bench.claims.needs_elements} elements, and took {len(sent)}")
-    wanted = bench.out(sent)
+    pipe = _fed(fixture, fixture.enough(4), demand=1)
+    fixture.complete(pipe)
+    sent = list(fixture.upstream_of(pipe).sent)
+    if fixture.fails(sent):
+        raise NotClaimed(f"needs {fixture.claims.needs_elements} elements, and took {len(sent)}")
+    wanted = fixture.out(sent)
     for _ in range(len(wanted)):
-        if not pipe.below.ended:
-            pipe.below.request(1)
-    if bench.claims.resubscribes:
-        bench.arena.settle()
-        bench.need_one_stream(pipe)  # which may have waited for demand
-    bench.expect_out(pipe.below, wanted)
-    bench.expect_end(pipe.below, sent)
+        if not pipe.downstream.ended:
+            pipe.downstream.request(1)
+    if fixture.claims.resubscribes:
+        fixture.environment.settle()
+        fixture.need_one_stream(pipe)  # which may have waited for demand
+    fixture.expect_out(pipe.downstream, wanted)
+    fixture.expect_end(pipe.downstream, sent)
 
 
 @check("2.4")
-def calls_nothing_above_once_that_is_over(bench: OperatorBench) -> None:
-    """Completes the source, then requests and cancels below; the source is not called any more.
+def calls_nothing_upstream_once_that_is_over(fixture: OperatorFixture) -> None:
+    """Completes the source, then requests and cancels; the source is not called any more.
 
     Forget the subscription when the source ends, also while elements of it are still to be sent.
     """
-    pipe = _fed(bench, 4, demand=1)
-    above = bench.above(pipe)
-    if bench.is_left(above):
-        raise NotClaimed(f"the subject cancelled after {len(above.sent)} elements")
-    above.complete(at_rest=True)
-    bench.arena.settle()
-    pipe.below.request(1)
-    bench.arena.settle()
-    pipe.below.cancel()
-    bench.arena.settle()
+    pipe = _fed(fixture, 4, demand=1)
+    upstream = fixture.upstream_of(pipe)
+    if fixture.is_left(upstream):
+        raise NotClaimed(f"the subject cancelled after {len(upstream.sent)} elements")
+    upstream.complete(at_rest=True)
+    fixture.environment.settle()
+    pipe.downstream.request(1)
+    fixture.environment.settle()
+    pipe.downstream.cancel()
+    fixture.environment.settle()
 
 
 @check("2.6")
-def passes_cancel_on(bench: OperatorBench) -> None:
-    """Cancels behind 0 to 3 elements, with demand left; the stream above is cancelled.
+def passes_cancel_on(fixture: OperatorFixture) -> None:
+    """Cancels after 0 to 3 elements, with demand left; upstream is cancelled.
 
-    Cancel above when you are cancelled, also before the first element.
+    Cancel upstream when you are cancelled, also before the first element.
     """
     for index in range(4):
-        pipe = _fed(bench, index, demand=FEW)
-        above = bench.above(pipe)
-        pipe.below.cancel()
-        _expect_left(bench, above)
+        pipe = _fed(fixture, index, demand=FEW)
+        upstream = fixture.upstream_of(pipe)
+        pipe.downstream.cancel()
+        _expect_left(fixture, upstream)
 
 
 @check("2.6", needs="cancels_early")
-def cancels_above_when_it_has_enough(bench: OperatorBench) -> None:
-    """Sends as long as there is demand; the operator cancels above, and completes below.
+def cancels_upstream_when_it_has_enough(fixture: OperatorFixture) -> None:
+    """Sends as long as there is demand; the operator cancels upstream, and completes downstream.
 
-    Cancel above with the last element that you want, and do not wait for another one.
+    Cancel upstream with the last element that you want, and do not wait for another one.
     """
-    pipe = bench.led_pipe()
-    pipe.below.request(1_000)
-    above = bench.above(pipe)
-    bench.fill(above, 200)
-    bench.require(above.spy.cancelled, f"it took {len(above.sent)} elements, and wants more")
-    bench.expect_out(pipe.below, bench.out(list(above.sent)))
-    bench.expect_end(pipe.below, above.sent)
+    pipe = fixture.led_pipe()
+    pipe.downstream.request(1_000)
+    upstream = fixture.upstream_of(pipe)
+    fixture.fill(upstream, 200)
+    fixture.require(
+        upstream.spy.cancelled, f"it took {len(upstream.sent)} elements, and wants more"
+    )
+    fixture.expect_out(pipe.downstream, fixture.out(list(upstream.sent)))
+    fixture.expect_end(pipe.downstream, upstream.sent)
 
 
 @check("3.5")
-def cancels_above_once(bench: OperatorBench) -> None:
-    """Cancels three times, in on_next and from outside; the stream above is cancelled once.
+def cancels_upstream_once(fixture: OperatorFixture) -> None:
+    """Cancels three times, in on_next and from outside; upstream is cancelled once.
 
     Let only the first cancel go upstream.
     """
     for index in range(3):
-        pipe = _fed(bench, index, demand=FEW)
+        pipe = _fed(fixture, index, demand=FEW)
         for _ in range(3):
-            pipe.below.cancel()
-        bench.arena.settle()
-        _expect_one_cancel(bench, pipe)
-    pipe = bench.pipe(FEW, cancel_at=1)
-    pipe.below.request(FEW)
-    bench.arena.settle()
-    pipe.below.cancel()
-    bench.arena.settle()
-    _expect_one_cancel(bench, pipe)
+            pipe.downstream.cancel()
+        fixture.environment.settle()
+        _expect_one_cancel(fixture, pipe)
+    pipe = fixture.pipe(FEW, cancel_at=1)
+    pipe.downstream.request(FEW)
+    fixture.environment.settle()
+    pipe.downstream.cancel()
+    fixture.environment.settle()
+    _expect_one_cancel(fixture, pipe)
 
 
 @check("1.6")
-def drops_the_subscriber_at_the_end(bench: OperatorBench) -> None:
-    """Takes a stream to its end and lets go of the subscriber; nobody else holds it.
+def drops_the_subscriber_at_the_end(fixture: OperatorFixture) -> None:
+    """Takes a stream to its end and drops the subscriber; nobody else holds it.
 
     Clear all that refers to the subscriber when the stream ends.
     """
-    endings = ["on_complete"] if bench.claims.absorbs_errors else ["on_complete", "on_error"]
+    endings = ["on_complete"] if fixture.claims.absorbs_errors else ["on_complete", "on_error"]
     for ending in endings:
-        source = bench.source(elements=bench.enough(2), ending=ending)
-        operator = bench.applied(source)  # it stays, and so does its source
-        bench.below.expect_dropped(_ended(bench, operator, ending))
+        source = fixture.source(elements=fixture.enough(2), ending=ending)
+        operator = fixture.applied(source)  # it stays, and so does its source
+        fixture.as_publisher.expect_dropped(_ended(fixture, operator, ending))
 
 
 @check("3.13")
-def drops_the_subscriber_after_cancel(bench: OperatorBench) -> None:
-    """Cancels in on_next and from outside, and lets go of the subscriber; nobody else holds it.
+def drops_the_subscriber_after_cancel(fixture: OperatorFixture) -> None:
+    """Cancels in on_next and from outside, and drops the subscriber; nobody else holds it.
 
     Clear all that refers to the subscriber when it cancels: what is upstream still refers to you.
     """
-    source = bench.source(elements=FEW, ending="on_complete")
-    operator = bench.applied(source)
+    source = fixture.source(elements=FEW, ending="on_complete")
+    operator = fixture.applied(source)
     for cancel_at in (1, 0):
-        probe = bench.below.join(operator, cancel_at=cancel_at)
+        probe = fixture.as_publisher.join(operator, cancel_at=cancel_at)
         probe.request(1)
-        bench.arena.settle()
+        fixture.environment.settle()
         probe.cancel()
-        bench.arena.settle()
+        fixture.environment.settle()
         subscriber = ref(probe)
         del probe
-        bench.below.expect_dropped(subscriber)
+        fixture.as_publisher.expect_dropped(subscriber)
 
 
-def _need_errors(bench: OperatorBench) -> None:
-    if bench.claims.absorbs_errors:
+def _need_errors(fixture: OperatorFixture) -> None:
+    if fixture.claims.absorbs_errors:
         raise NotClaimed("errors do not come out")
 
 
-def _fed(bench: OperatorBench, elements: int, *, demand: int) -> Pipe:
+def _fed(fixture: OperatorFixture, elements: int, *, demand: int) -> OperatorPipe:
     """A pipe that has taken up to so many elements, and is at rest."""
-    pipe = bench.led_pipe()
-    pipe.below.request(demand)
-    bench.fill(bench.above(pipe), elements)
-    bench.arena.settle()
+    pipe = fixture.led_pipe()
+    pipe.downstream.request(demand)
+    fixture.fill(fixture.upstream_of(pipe), elements)
+    fixture.environment.settle()
     return pipe
 
 
-def _broken(bench: OperatorBench) -> Pipe:
-    failing = bench.claims.failing
+def _broken(fixture: OperatorFixture) -> OperatorPipe:
+    failing = fixture.claims.failing
     assert failing is not None
-    return bench.joined(bench.source(elements=1_000), failing)
+    return fixture.joined(fixture.source(elements=1_000), failing)
 
 
-def _fail(bench: OperatorBench, pipe: Pipe) -> bool:
+def _fail(fixture: OperatorFixture, pipe: OperatorPipe) -> bool:
     """Let the source fail, unless the operator has left it already."""
-    above = bench.above(pipe)
-    if bench.is_left(above):
+    upstream = fixture.upstream_of(pipe)
+    if fixture.is_left(upstream):
         return False
-    above.fail()
+    upstream.fail()
     return True
 
 
-def _expect_failure(bench: OperatorBench, probe: Probe) -> None:
-    bench.require(bench.arena.reaches(lambda: probe.ended), "the error did not come out")
-    bench.require(not probe.completed, "on_complete came in place of the error")
-    bench.require(
-        isinstance(probe.error, Failed) or bench.claims.expected is not None or _has_cause(probe),
+def _expect_failure(fixture: OperatorFixture, probe: Probe) -> None:
+    fixture.require(fixture.environment.reaches(lambda: probe.ended), "the error did not come out")
+    fixture.require(not probe.completed, "on_complete came in place of the error")
+    fixture.require(
+        isinstance(probe.error, Failed) or fixture.claims.expected is not None or _has_cause(probe),
         f"on_error({shorten(probe.error)}) came, another error",
     )
 
@@ -284,34 +287,34 @@ def _has_cause(probe: Probe) -> bool:
     return error is not None
 
 
-def _expect_all_before(bench: OperatorBench, pipe: Pipe) -> None:
+def _expect_all_before(fixture: OperatorFixture, pipe: OperatorPipe) -> None:
     """What was sent before an error has come out, except for what may have waited for more."""
-    claims, sent = bench.claims, list(bench.above(pipe).sent)
-    wanted = [] if bench.fails(sent) else bench.out(sent)
-    bench.expect_beginning(pipe.below, wanted)
-    missing = len(wanted) - len(pipe.below.elements)
+    claims, sent = fixture.claims, list(fixture.upstream_of(pipe).sent)
+    wanted = [] if fixture.fails(sent) else fixture.out(sent)
+    fixture.expect_beginning(pipe.downstream, wanted)
+    missing = len(wanted) - len(pipe.downstream.elements)
     waits = 0 if claims.expected is None else 1
-    bench.require(
+    fixture.require(
         missing <= waits or claims.errors_overtake or claims.resubscribes,
         f"on_error came ahead of {missing} elements",
     )
 
 
-def _expect_left(bench: OperatorBench, above: UpstreamStream) -> None:
-    bench.require(
-        bench.arena.reaches(lambda: bench.is_left(above)),
-        "the subscriber cancelled, and the stream above was not cancelled",
+def _expect_left(fixture: OperatorFixture, upstream: UpstreamStream) -> None:
+    fixture.require(
+        fixture.environment.reaches(lambda: fixture.is_left(upstream)),
+        "the subscriber cancelled, and upstream was not cancelled",
     )
 
 
-def _expect_one_cancel(bench: OperatorBench, pipe: Pipe) -> None:
+def _expect_one_cancel(fixture: OperatorFixture, pipe: OperatorPipe) -> None:
     times = pipe.source.cancels
-    bench.require(times <= 1, f"the stream above was cancelled {times} times")
+    fixture.require(times <= 1, f"upstream was cancelled {times} times")
 
 
-def _ended(bench: OperatorBench, operator: Publisher[Any], ending: str) -> ref[Probe]:
-    probe = bench.below.join(operator)
+def _ended(fixture: OperatorFixture, operator: Publisher[Any], ending: str) -> ref[Probe]:
+    probe = fixture.as_publisher.join(operator)
     probe.request(FEW)
-    bench.arena.reaches(lambda: probe.ended)
-    bench.require(probe.ended, f"{ending} came in, and nothing came out")
+    fixture.environment.reaches(lambda: probe.ended)
+    fixture.require(probe.ended, f"{ending} came in, and nothing came out")
     return ref(probe)

@@ -1,4 +1,4 @@
-"""Checks that an operator lets go of elements when a stream is over: rules 1.6 and 3.13."""
+"""Checks that an operator drops its elements when a stream is over: rules 1.6 and 3.13."""
 
 from __future__ import annotations
 
@@ -8,61 +8,61 @@ from functools import partial
 from typing import Any, Final
 from weakref import ref
 
-from penstock.tck.bench import MANY
 from penstock.tck.checks.operator_suite import check
 from penstock.tck.claims import NotClaimed
-from penstock.tck.operator_bench import OperatorBench, Pipe
+from penstock.tck.operator_fixture import OperatorFixture, OperatorPipe
+from penstock.tck.publisher_fixture import MANY
 from penstock.tck.upstream import Upstream
 
 FEW: Final = 4
 
 
 @check("1.6")
-def drops_elements_at_the_end(bench: OperatorBench) -> None:
-    """Takes a stream to its end, and lets go of what came out; the operator does not hold it.
+def drops_elements_at_the_end(fixture: OperatorFixture) -> None:
+    """Takes a stream to its end, and drops what came out; the operator does not hold it.
 
     Clear what the stream was worked off with when it ends: buffers, fields, sets of what was seen.
     One that keeps elements for the next subscriber has to claim ``holds_elements``.
     """
-    _need_to_let_go(bench)
+    _need_to_let_go(fixture)
     for ending in ("on_complete", "on_error"):
-        elements = Elements(bench)
-        source = bench.source(elements=bench.enough(FEW), ending=ending, element=elements.make)
-        _expect_dropped(bench, _ended(bench, source), elements, f"the stream ended by {ending}")
+        elements = Elements(fixture)
+        source = fixture.source(elements=fixture.enough(FEW), ending=ending, element=elements.make)
+        _expect_dropped(fixture, _ended(fixture, source), elements, f"the stream ended by {ending}")
 
 
 @check("3.13")
-def drops_elements_after_cancel(bench: OperatorBench) -> None:
-    """Cancels a stream that goes on, and lets go of what came out; the operator does not hold it.
+def drops_elements_after_cancel(fixture: OperatorFixture) -> None:
+    """Cancels a stream that goes on, and drops what came out; the operator does not hold it.
 
-    Clear what the stream was worked off with when you are cancelled, since those above may refer
+    Clear what the stream was worked off with when you are cancelled, since upstream may refer
     to you for long. One that keeps elements for the next subscriber has to claim
     ``holds_elements``.
     """
-    _need_to_let_go(bench)
-    elements = Elements(bench)
-    pipe = bench.joined(bench.source(element=elements.make))
-    pipe.below.request(2)
-    bench.fill(bench.above(pipe), bench.enough(FEW))
-    bench.arena.settle()
-    pipe.below.cancel()
-    bench.arena.settle()
-    _expect_dropped(bench, pipe, elements, "the stream was cancelled")
+    _need_to_let_go(fixture)
+    elements = Elements(fixture)
+    pipe = fixture.joined(fixture.source(element=elements.make))
+    pipe.downstream.request(2)
+    fixture.fill(fixture.upstream_of(pipe), fixture.enough(FEW))
+    fixture.environment.settle()
+    pipe.downstream.cancel()
+    fixture.environment.settle()
+    _expect_dropped(fixture, pipe, elements, "the stream was cancelled")
 
 
-def _ended(bench: OperatorBench, source: Upstream) -> Pipe:
-    pipe = bench.joined(source)
-    pipe.below.request(MANY)
-    bench.arena.reaches(lambda: pipe.below.ended)
-    bench.arena.settle()
+def _ended(fixture: OperatorFixture, source: Upstream) -> OperatorPipe:
+    pipe = fixture.joined(source)
+    pipe.downstream.request(MANY)
+    fixture.environment.reaches(lambda: pipe.downstream.ended)
+    fixture.environment.settle()
     return pipe
 
 
 class Elements:
     """The elements of a stream, counted as long as they are there."""
 
-    def __init__(self, bench: OperatorBench) -> None:
-        self._bench = bench
+    def __init__(self, fixture: OperatorFixture) -> None:
+        self._fixture = fixture
         self._left: set[int] = set()
         self._references: list[ref[Any]] = []
         self._need_weak_references()
@@ -75,15 +75,15 @@ class Elements:
         """Make the element of this number."""
         self._left.add(number)
         leave: Callable[..., None] = partial(_leave, self._left, number)
-        if self._bench.claims.element is int:
+        if self._fixture.claims.element is int:
             return Number(number, leave)
-        element = self._bench.claims.element(number)
+        element = self._fixture.claims.element(number)
         self._references.append(ref(element, leave))
         return element
 
     def _need_weak_references(self) -> None:
-        if self._bench.claims.element is not int:
-            (sample,) = self._bench.elements(1)
+        if self._fixture.claims.element is not int:
+            (sample,) = self._fixture.elements(1)
             try:
                 ref(sample)
             except TypeError as error:
@@ -109,27 +109,29 @@ def _leave(left: set[int], number: int, *_: object) -> None:
     left.discard(number)
 
 
-def _need_to_let_go(bench: OperatorBench) -> None:
-    if bench.claims.holds_elements:
+def _need_to_let_go(fixture: OperatorFixture) -> None:
+    if fixture.claims.holds_elements:
         raise NotClaimed("the subject keeps elements for the next subscriber")
 
 
-def _expect_dropped(bench: OperatorBench, pipe: Pipe, elements: Elements, because: str) -> None:
-    """Let go of all that the kit holds; the operator and its streams stay."""
-    delivered = _delivered(bench, pipe)
-    pipe.below.elements.clear()
+def _expect_dropped(
+    fixture: OperatorFixture, pipe: OperatorPipe, elements: Elements, because: str
+) -> None:
+    """Drop all that the kit holds; the operator and its streams stay."""
+    delivered = _delivered(fixture, pipe)
+    pipe.downstream.elements.clear()
     for stream in pipe.source.streams:
         stream.sent.clear()
     gc.collect()
-    if not bench.arena.reaches(lambda: not elements.left(delivered)):
+    if not fixture.environment.reaches(lambda: not elements.left(delivered)):
         gc.collect()
     left = elements.left(delivered)
-    bench.require(not left, f"{because}, and {left} of the elements that came out are still held")
+    fixture.require(not left, f"{because}, and {left} of the elements that came out are still held")
 
 
-def _delivered(bench: OperatorBench, pipe: Pipe) -> int:
+def _delivered(fixture: OperatorFixture, pipe: OperatorPipe) -> int:
     """How many elements have had their effect; the others are left to the operator."""
-    if pipe.below.completed and not bench.claims.cancels_early:
+    if pipe.downstream.completed and not fixture.claims.cancels_early:
         return max(len(stream.sent) for stream in pipe.source.streams)
-    came = len(pipe.below.elements)
-    return bench.below.inputs_for(came) if came else 0
+    came = len(pipe.downstream.elements)
+    return fixture.as_publisher.inputs_for(came) if came else 0

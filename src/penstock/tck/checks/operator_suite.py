@@ -6,7 +6,7 @@ from functools import wraps
 from typing import Final
 
 from penstock.tck.check import Check, Suite
-from penstock.tck.operator_bench import OperatorBench
+from penstock.tck.operator_fixture import OperatorFixture
 
 __all__ = ["OPERATOR", "check", "delegate"]
 
@@ -28,7 +28,7 @@ COVERED: Final = (
     "calls_its_subscription_one_call_at_a_time",
     "drops_the_subscriber_after_cancel_in_on_next",
     "drops_the_subscriber_after_completion",
-    "keeps_the_sequence",
+    "keeps_the_order",
 )
 """Checks that would see nothing which those of operators do not see."""
 
@@ -51,8 +51,8 @@ def delegate(suite: Suite, side: str) -> tuple[str, ...]:
 
 def _add(delegate: Check, side: str) -> None:
     @wraps(delegate.run)
-    def run(bench: OperatorBench) -> None:
-        delegate.run(getattr(bench, side))
+    def run(fixture: OperatorFixture) -> None:
+        delegate.run(getattr(fixture, side))
 
     OPERATOR.check(
         delegate.rule,

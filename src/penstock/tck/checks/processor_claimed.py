@@ -3,111 +3,111 @@
 from __future__ import annotations
 
 from penstock.tck.checks.processor_suite import check
-from penstock.tck.processor_bench import Pipe, ProcessorBench
+from penstock.tck.processor_fixture import ProcessorFixture, ProcessorPipe
 
 
 @check("4.1", needs="asks_when_asked")
-def asks_above_once_it_was_asked(bench: ProcessorBench) -> None:
-    """Connects both sides; nothing is requested from above until something is from below.
+def asks_upstream_once_it_was_asked(fixture: ProcessorFixture) -> None:
+    """Connects both sides; nothing is requested from upstream before it is from downstream.
 
     Do not request in on_subscribe. Request when the first subscriber does.
     """
-    processor = bench.processor()
-    (above,) = bench.upstream(processor).streams
-    bench.arena.settle()
-    bench.require(
-        above.spy.requested == 0,
-        f"{above.spy.requested} elements were requested, and nobody was subscribed",
+    processor = fixture.processor()
+    (upstream,) = fixture.upstream(processor).streams
+    fixture.environment.settle()
+    fixture.require(
+        upstream.spy.requested == 0,
+        f"{upstream.spy.requested} elements were requested, and nobody was subscribed",
     )
-    probe = bench.below.join(processor)
-    bench.arena.settle()
-    bench.require(
-        above.spy.requested == 0,
-        f"{above.spy.requested} elements were requested, and nobody had asked for one",
+    probe = fixture.as_publisher.join(processor)
+    fixture.environment.settle()
+    fixture.require(
+        upstream.spy.requested == 0,
+        f"{upstream.spy.requested} elements were requested, and nobody had asked for one",
     )
     probe.request(1)
-    bench.feed(above, 1)
-    bench.expect_passed_on(above, probe, 1)
+    fixture.feed(upstream, 1)
+    fixture.expect_passed_on(upstream, probe, 1)
 
 
 @check("4.1", needs="cancels_upstream")
-def cancels_above_when_it_was_cancelled(bench: ProcessorBench) -> None:
-    """Cancels below at each of the first elements; the stream above is cancelled, once.
+def cancels_upstream_when_it_was_cancelled(fixture: ProcessorFixture) -> None:
+    """Cancels at each of the first elements; upstream is cancelled, once.
 
     Pass the cancel of the last subscriber on, but not a second one.
     """
-    for index in range(bench.below.at_most(2) + 1):
-        pipe = bench.pipe()
-        pipe.below.request(index + 1)
-        bench.feed(pipe.above, index)
-        bench.expect_passed_on(pipe.above, pipe.below, index)
-        pipe.below.cancel()
-        _expect_cancel(bench, pipe, "the only subscriber cancelled")
-        pipe.below.cancel()
-        bench.arena.settle()
-        times = pipe.above.spy.cancels
-        bench.require(times == 1, f"the stream above was cancelled {times} times")
+    for index in range(fixture.as_publisher.at_most(2) + 1):
+        pipe = fixture.pipe()
+        pipe.downstream.request(index + 1)
+        fixture.feed(pipe.upstream, index)
+        fixture.expect_passed_on(pipe.upstream, pipe.downstream, index)
+        pipe.downstream.cancel()
+        _expect_cancel(fixture, pipe, "the only subscriber cancelled")
+        pipe.downstream.cancel()
+        fixture.environment.settle()
+        times = pipe.upstream.spy.cancels
+        fixture.require(times == 1, f"upstream was cancelled {times} times")
 
 
 @check("4.1", needs="cancels_upstream")
-def stays_for_those_who_are_left(bench: ProcessorBench) -> None:
-    """Cancels one of two subscribers; the stream above goes on until the other one cancels.
+def stays_for_those_who_are_left(fixture: ProcessorFixture) -> None:
+    """Cancels one of two subscribers; upstream goes on until the other one cancels.
 
-    Count your subscribers, and cancel above with the last one.
+    Count your subscribers, and cancel upstream with the last one.
     """
-    pipe = bench.pipe(name="stays")
-    leaves = bench.below.join(pipe.processor, name="leaves")
+    pipe = fixture.pipe(name="stays")
+    leaves = fixture.as_publisher.join(pipe.processor, name="leaves")
     if not leaves.ended:
         leaves.cancel()
-    bench.arena.settle()
-    bench.require(
-        not pipe.above.spy.cancelled, "one of two subscribers left, and the stream was cancelled"
+    fixture.environment.settle()
+    fixture.require(
+        not pipe.upstream.spy.cancelled, "one of two subscribers left, and the stream was cancelled"
     )
-    pipe.below.request(1)
-    bench.feed(pipe.above, 1)
-    bench.expect_passed_on(pipe.above, pipe.below, 1)
-    pipe.below.cancel()
-    _expect_cancel(bench, pipe, "both subscribers left")
+    pipe.downstream.request(1)
+    fixture.feed(pipe.upstream, 1)
+    fixture.expect_passed_on(pipe.upstream, pipe.downstream, 1)
+    pipe.downstream.cancel()
+    _expect_cancel(fixture, pipe, "both subscribers left")
 
 
 @check("4.1", needs="takes_unasked")
-def keeps_what_comes_unasked(bench: ProcessorBench) -> None:
+def keeps_what_comes_unasked(fixture: ProcessorFixture) -> None:
     """Sends 2 elements for which there is no demand; they come out when they are requested.
 
     Keep elements that come too early, as long as there is room, and send them within demand.
     """
-    pipe = bench.pipe()
+    pipe = fixture.pipe()
     for number in range(2):
-        pipe.above.send(bench.claims.element(number))
-    bench.arena.settle()
+        pipe.upstream.send(fixture.claims.element(number))
+    fixture.environment.settle()
     for count in (1, 2):
-        pipe.below.request(1)
-        bench.expect_passed_on(pipe.above, pipe.below, count)
+        pipe.downstream.request(1)
+        fixture.expect_passed_on(pipe.upstream, pipe.downstream, count)
 
 
 @check("4.1", needs="from_source")
-def subscribes_above_once_it_has_a_subscriber(bench: ProcessorBench) -> None:
+def subscribes_upstream_once_it_has_a_subscriber(fixture: ProcessorFixture) -> None:
     """Gives the processor its source; it subscribes to it with its first subscriber, and once.
 
     Keep the source, and subscribe to it when the first subscriber has come.
     """
-    source = bench.upstream(elements=bench.below.at_most(3, 1), ending="on_complete")
-    processor = bench.processor_from(source)
-    bench.arena.settle()
-    bench.require(not source.streams, "it subscribed to its source before it had a subscriber")
-    probe = bench.below.join(processor)
-    bench.require(
-        bench.arena.reaches(lambda: bool(source.streams)),
+    source = fixture.upstream(elements=fixture.as_publisher.at_most(3, 1), ending="on_complete")
+    processor = fixture.processor_from(source)
+    fixture.environment.settle()
+    fixture.require(not source.streams, "it subscribed to its source before it had a subscriber")
+    probe = fixture.as_publisher.join(processor)
+    fixture.require(
+        fixture.environment.reaches(lambda: bool(source.streams)),
         "it has a subscriber, and has not subscribed to its source",
     )
     probe.request(1)
-    bench.expect_passed_on(source.streams[0], probe, 1)
+    fixture.expect_passed_on(source.streams[0], probe, 1)
     times = len(source.streams)
-    bench.require(times == 1, f"it subscribed to its source {times} times")
+    fixture.require(times == 1, f"it subscribed to its source {times} times")
 
 
-def _expect_cancel(bench: ProcessorBench, pipe: Pipe, because: str) -> None:
-    bench.require(
-        bench.arena.reaches(lambda: pipe.above.spy.cancelled),
-        f"{because}, and the stream above was not cancelled",
+def _expect_cancel(fixture: ProcessorFixture, pipe: ProcessorPipe, because: str) -> None:
+    fixture.require(
+        fixture.environment.reaches(lambda: pipe.upstream.spy.cancelled),
+        f"{because}, and upstream was not cancelled",
     )

@@ -1,155 +1,155 @@
-"""Checks of errors that come from above: rule 4.2."""
+"""Checks of errors that come from upstream: rule 4.2."""
 
 from __future__ import annotations
 
-from penstock.demand.timeline import shorten
+from penstock.core.timeline import shorten
 from penstock.tck.checks.processor_suite import check
 from penstock.tck.probe import Probe
-from penstock.tck.processor_bench import Pipe, ProcessorBench
+from penstock.tck.processor_fixture import ProcessorFixture, ProcessorPipe
 from penstock.tck.stream import Failed
 
 
 @check("4.2")
-def passes_an_error_on_at_each_element(bench: ProcessorBench) -> None:
-    """Lets the source fail behind 0, 1, 2 and 3 elements, with demand left; on_error comes out.
+def passes_an_error_on_at_each_element(fixture: ProcessorFixture) -> None:
+    """Lets the source fail after 0, 1, 2 and 3 elements, with demand left; on_error comes out.
 
     Let on_error of the processor lead to on_error of its subscriber, at once.
     """
-    bench.need_no_recovery()
-    for index in range(bench.below.at_most(3) + 1):
-        pipe = bench.pipe()
-        pipe.below.request(index + 1)
-        bench.feed(pipe.above, index)
-        bench.expect_passed_on(pipe.above, pipe.below, index)
-        _expect_error_on(bench, pipe)
+    fixture.need_no_recovery()
+    for index in range(fixture.as_publisher.at_most(3) + 1):
+        pipe = fixture.pipe()
+        pipe.downstream.request(index + 1)
+        fixture.feed(pipe.upstream, index)
+        fixture.expect_passed_on(pipe.upstream, pipe.downstream, index)
+        _expect_error_on(fixture, pipe)
 
 
 @check("4.2")
-def passes_an_error_on_without_demand(bench: ProcessorBench) -> None:
+def passes_an_error_on_without_demand(fixture: ProcessorFixture) -> None:
     """Lets the source fail when all that was requested has come; on_error comes out all the same.
 
     An error does not wait for a request.
     """
-    bench.need_no_recovery()
-    for index in range(bench.below.at_most(2) + 1):
-        pipe = bench.pipe()
+    fixture.need_no_recovery()
+    for index in range(fixture.as_publisher.at_most(2) + 1):
+        pipe = fixture.pipe()
         if index:
-            pipe.below.request(index)
-        bench.feed(pipe.above, index)
-        bench.expect_passed_on(pipe.above, pipe.below, index)
-        _expect_error_on(bench, pipe)
+            pipe.downstream.request(index)
+        fixture.feed(pipe.upstream, index)
+        fixture.expect_passed_on(pipe.upstream, pipe.downstream, index)
+        _expect_error_on(fixture, pipe)
 
 
 @check("4.2")
-def passes_an_error_on_ahead_of_what_it_holds(bench: ProcessorBench) -> None:
-    """Sends all that the processor asks for, with little demand below, and fails; on_error comes.
+def passes_an_error_on_ahead_of_what_it_holds(fixture: ProcessorFixture) -> None:
+    """Sends all that the processor asks for, with little demand, and fails; on_error comes out.
 
-    An error does not wait behind elements for which there is no demand: drop those.
+    An error does not wait for elements without demand: drop those.
     """
-    bench.need_no_recovery()
+    fixture.need_no_recovery()
     for requested in (0, 1):
-        pipe = bench.pipe()
+        pipe = fixture.pipe()
         if requested:
-            pipe.below.request(requested)
-        bench.fill(pipe.above, bench.below.at_most(4))
-        bench.arena.settle()
-        _expect_error_on(bench, pipe)
+            pipe.downstream.request(requested)
+        fixture.fill(pipe.upstream, fixture.as_publisher.at_most(4))
+        fixture.environment.settle()
+        _expect_error_on(fixture, pipe)
 
 
 @check("4.2", needs="multicast")
-def passes_an_error_on_to_all(bench: ProcessorBench) -> None:
+def passes_an_error_on_to_all(fixture: ProcessorFixture) -> None:
     """Lets the source fail while one subscriber is ahead of the other; on_error reaches both.
 
     Send the error to each subscriber, whatever elements it has not got yet.
     """
-    bench.need_no_recovery()
-    pipe = bench.pipe(name="quick")
-    slow = bench.below.join(pipe.processor, name="slow")
-    pipe.below.request(2)
-    bench.fill(pipe.above, bench.below.at_most(2))
-    bench.arena.settle()
+    fixture.need_no_recovery()
+    pipe = fixture.pipe(name="quick")
+    slow = fixture.as_publisher.join(pipe.processor, name="slow")
+    pipe.downstream.request(2)
+    fixture.fill(pipe.upstream, fixture.as_publisher.at_most(2))
+    fixture.environment.settle()
     error = Failed("sent by the kit")
-    pipe.above.fail(error)
-    for probe in (pipe.below, slow):
-        _expect_the_error(bench, probe, error)
+    pipe.upstream.fail(error)
+    for probe in (pipe.downstream, slow):
+        _expect_the_error(fixture, probe, error)
 
 
 @check("4.2", explored=True)
-def loses_no_error(bench: ProcessorBench) -> None:
+def loses_no_error(fixture: ProcessorFixture) -> None:
     """Sends an element and fails while the subscriber requests elsewhere; on_error comes out.
 
-    Look for an error once more before the thread that sends goes to rest.
+    Check for an error once more before the thread that sends goes to rest.
     """
-    bench.need_no_recovery()
-    pipe = bench.pipe(request=1, lingers=True)
+    fixture.need_no_recovery()
+    pipe = fixture.pipe(request=1, lingers=True)
     error = Failed("sent by the kit")
 
     def fail() -> None:
-        pipe.above.send_next()
-        pipe.above.fail(error)
+        pipe.upstream.send_next()
+        pipe.upstream.fail(error)
 
-    bench.arena.together(fail, lambda: pipe.below.request(2))
-    _expect_the_error(bench, pipe.below, error)
-    bench.expect_in_sequence(pipe.above, pipe.below)
+    fixture.environment.together(fail, lambda: pipe.downstream.request(2))
+    _expect_the_error(fixture, pipe.downstream, error)
+    fixture.expect_in_order(pipe.upstream, pipe.downstream)
 
 
 @check("4.2", needs="recovers")
-def recovers_from_an_error(bench: ProcessorBench) -> None:
-    """Lets the source fail behind 0, 1 and 2 elements; the stream goes on below, or completes.
+def recovers_from_an_error(fixture: ProcessorFixture) -> None:
+    """Lets the source fail after 0, 1 and 2 elements; the stream goes on downstream, or completes.
 
-    Whoever recovers from an error owes its subscriber the rest of the stream.
+    A processor that recovers from an error owes its subscriber the rest of the stream.
     """
-    for index in range(bench.below.at_most(2) + 1):
-        _expect_recovery(bench, _failed(bench, index).below, index)
+    for index in range(fixture.as_publisher.at_most(2) + 1):
+        _expect_recovery(fixture, _failed(fixture, index).downstream, index)
 
 
 @check("4.2", needs="recovers")
-def leaves_what_has_failed_alone(bench: ProcessorBench) -> None:
-    """Lets the source fail, then requests and cancels below; the old subscription is not called.
+def leaves_what_has_failed_alone(fixture: ProcessorFixture) -> None:
+    """Lets the source fail, then requests and cancels; the old subscription is not called.
 
     A subscription whose stream has failed is cancelled: forget it before you go on.
     """
-    for index in range(bench.below.at_most(2) + 1):
-        pipe = _failed(bench, index)
-        bench.arena.settle()
-        calls = pipe.above.spy.calls
-        pipe.below.request(1)
-        bench.arena.settle()
-        pipe.below.cancel()
-        bench.arena.settle()
-        more = pipe.above.spy.calls - calls
-        bench.require(more == 0, f"the subscription that had failed was called {more} times")
+    for index in range(fixture.as_publisher.at_most(2) + 1):
+        pipe = _failed(fixture, index)
+        fixture.environment.settle()
+        calls = pipe.upstream.spy.calls
+        pipe.downstream.request(1)
+        fixture.environment.settle()
+        pipe.downstream.cancel()
+        fixture.environment.settle()
+        more = pipe.upstream.spy.calls - calls
+        fixture.require(more == 0, f"the subscription that had failed was called {more} times")
 
 
-def _failed(bench: ProcessorBench, index: int) -> Pipe:
-    """A pipe whose source has failed behind so many elements, with demand left."""
-    pipe = bench.pipe()
-    pipe.below.request(index + 1)
-    bench.feed(pipe.above, index)
-    bench.expect_passed_on(pipe.above, pipe.below, index)
-    pipe.above.fail()
+def _failed(fixture: ProcessorFixture, index: int) -> ProcessorPipe:
+    """A pipe whose source has failed after so many elements, with demand left."""
+    pipe = fixture.pipe()
+    pipe.downstream.request(index + 1)
+    fixture.feed(pipe.upstream, index)
+    fixture.expect_passed_on(pipe.upstream, pipe.downstream, index)
+    pipe.upstream.fail()
     return pipe
 
 
-def _expect_recovery(bench: ProcessorBench, probe: Probe, index: int) -> None:
-    bench.require(
-        bench.arena.reaches(lambda: probe.ended or len(probe.elements) > index),
+def _expect_recovery(fixture: ProcessorFixture, probe: Probe, index: int) -> None:
+    fixture.require(
+        fixture.environment.reaches(lambda: probe.ended or len(probe.elements) > index),
         "the source failed, and then neither elements nor an end came out",
     )
-    bench.require(probe.error is None, f"on_error({shorten(probe.error)}) came out")
+    fixture.require(probe.error is None, f"on_error({shorten(probe.error)}) came out")
 
 
-def _expect_error_on(bench: ProcessorBench, pipe: Pipe) -> None:
+def _expect_error_on(fixture: ProcessorFixture, pipe: ProcessorPipe) -> None:
     error = Failed("sent by the kit")
-    pipe.above.fail(error)
-    _expect_the_error(bench, pipe.below, error)
-    bench.expect_in_sequence(pipe.above, pipe.below)
+    pipe.upstream.fail(error)
+    _expect_the_error(fixture, pipe.downstream, error)
+    fixture.expect_in_order(pipe.upstream, pipe.downstream)
 
 
-def _expect_the_error(bench: ProcessorBench, probe: Probe, error: Failed) -> None:
-    bench.require(bench.arena.reaches(lambda: probe.ended), "the error was not passed on")
-    bench.require(not probe.completed, "on_complete came in place of the error")
-    bench.require(
+def _expect_the_error(fixture: ProcessorFixture, probe: Probe, error: Failed) -> None:
+    fixture.require(fixture.environment.reaches(lambda: probe.ended), "the error was not passed on")
+    fixture.require(not probe.completed, "on_complete came in place of the error")
+    fixture.require(
         _tells_of(probe.error, error), f"on_error({shorten(probe.error)}) came, another error"
     )
 

@@ -5,211 +5,213 @@ from __future__ import annotations
 import random
 
 from penstock.tck.checks.processor_suite import check
-from penstock.tck.processor_bench import Pipe, ProcessorBench
+from penstock.tck.processor_fixture import ProcessorFixture, ProcessorPipe
 
 
 @check("4.1")
-def passes_elements_on_in_sequence(bench: ProcessorBench) -> None:
-    """Sends elements whenever they are asked for, to random requests; they come out in sequence.
+def passes_elements_on_in_order(fixture: ProcessorFixture) -> None:
+    """Sends elements whenever they are asked for, to random requests; they come out in order.
 
     Keep elements that cannot be sent yet in a queue, and send them in the order in which they came.
     """
     dice = random.Random(41)
-    elements = bench.below.at_most(30, 1)
-    pipe = bench.pipe()
-    while pipe.below.requested < elements:
-        pipe.below.request(min(dice.randint(1, 4), elements - pipe.below.requested))
-        bench.feed(pipe.above, pipe.below.requested - len(pipe.above.sent))
-        bench.expect_passed_on(pipe.above, pipe.below, pipe.below.requested)
+    elements = fixture.as_publisher.at_most(30, 1)
+    pipe = fixture.pipe()
+    while pipe.downstream.requested < elements:
+        pipe.downstream.request(min(dice.randint(1, 4), elements - pipe.downstream.requested))
+        fixture.feed(pipe.upstream, pipe.downstream.requested - len(pipe.upstream.sent))
+        fixture.expect_passed_on(pipe.upstream, pipe.downstream, pipe.downstream.requested)
 
 
 @check("4.1")
-def passes_demand_on(bench: ProcessorBench) -> None:
+def passes_demand_on(fixture: ProcessorFixture) -> None:
     """Requests 5 elements and sends them one by one; demand for each of them reaches the source.
 
     Ask the source for what was asked of you, at the latest when you have nothing left to send.
     """
-    elements = bench.below.at_most(5, 1)
-    pipe = bench.pipe()
-    pipe.below.request(elements)
+    elements = fixture.as_publisher.at_most(5, 1)
+    pipe = fixture.pipe()
+    pipe.downstream.request(elements)
     for _ in range(elements):
-        bench.feed(pipe.above, 1)
-        bench.arena.settle()
-    bench.expect_passed_on(pipe.above, pipe.below, elements)
+        fixture.feed(pipe.upstream, 1)
+        fixture.environment.settle()
+    fixture.expect_passed_on(pipe.upstream, pipe.downstream, elements)
 
 
 @check("4.1")
-def passes_on_demand_from_within_signals(bench: ProcessorBench) -> None:
+def passes_on_demand_from_within_signals(fixture: ProcessorFixture) -> None:
     """Requests 1 element in on_subscribe and 1 in each on_next; each reaches the source.
 
     Expect a request from within the on_next that you call, and do not lose it.
     """
-    elements = bench.below.at_most(5, 1)
-    pipe = bench.pipe(request=1, each=1, cancel_at=elements)
-    bench.feed(pipe.above, elements)
-    bench.expect_passed_on(pipe.above, pipe.below, elements)
+    elements = fixture.as_publisher.at_most(5, 1)
+    pipe = fixture.pipe(request=1, each=1, cancel_at=elements)
+    fixture.feed(pipe.upstream, elements)
+    fixture.expect_passed_on(pipe.upstream, pipe.downstream, elements)
 
 
 @check("4.1")
-def passes_on_what_a_source_sends_at_once(bench: ProcessorBench) -> None:
-    """Lets the source send from within request; all comes out in sequence, and then on_complete.
+def passes_on_what_a_source_sends_at_once(fixture: ProcessorFixture) -> None:
+    """Lets the source send from within request; all comes out in order, and then on_complete.
 
     Set all fields before you call request, and hold no lock while you do.
     """
-    elements = bench.below.at_most(300, 1)
-    ending = "on_complete" if bench.claims.completes else None
-    processor = bench.processor()
-    (above,) = bench.upstream(processor, elements=elements, ending=ending).streams
-    probe = bench.below.join(processor, request=1, each=1)
-    bench.expect_passed_on(above, probe, elements)
+    elements = fixture.as_publisher.at_most(300, 1)
+    ending = "on_complete" if fixture.claims.completes else None
+    processor = fixture.processor()
+    (upstream,) = fixture.upstream(processor, elements=elements, ending=ending).streams
+    probe = fixture.as_publisher.join(processor, request=1, each=1)
+    fixture.expect_passed_on(upstream, probe, elements)
     if ending is not None:
-        bench.below.expect_completion(probe)
+        fixture.as_publisher.expect_completion(probe)
 
 
 @check("4.1", needs="completes")
-def passes_completion_on(bench: ProcessorBench) -> None:
-    """Completes the source behind 0, 1 and 3 elements; on_complete comes out behind them.
+def passes_completion_on(fixture: ProcessorFixture) -> None:
+    """Completes the source after 0, 1 and 3 elements; on_complete comes out after them.
 
     Remember that the source has completed, and signal on_complete when nothing is left to send.
     """
-    for elements in {bench.below.at_most(n) for n in (0, 1, 3)}:
-        pipe = bench.pipe()
+    for elements in {fixture.as_publisher.at_most(n) for n in (0, 1, 3)}:
+        pipe = fixture.pipe()
         if elements:
-            pipe.below.request(elements)
-        bench.feed(pipe.above, elements)
-        pipe.above.complete()
-        bench.expect_passed_on(pipe.above, pipe.below, elements)
-        _expect_completion(bench, pipe)
+            pipe.downstream.request(elements)
+        fixture.feed(pipe.upstream, elements)
+        pipe.upstream.complete()
+        fixture.expect_passed_on(pipe.upstream, pipe.downstream, elements)
+        _expect_completion(fixture, pipe)
 
 
 @check("4.1", needs="completes")
-def completes_behind_what_it_holds(bench: ProcessorBench) -> None:
+def completes_after_what_it_holds(fixture: ProcessorFixture) -> None:
     """Completes the source with elements held back; they come when requested, then on_complete.
 
-    Completion stands behind all elements: do not drop what is still waiting for demand.
+    Completion comes after all elements: do not drop what is still waiting for demand.
     """
-    pipe = bench.pipe()
-    pipe.below.request(1)
-    bench.fill(pipe.above, bench.below.at_most(4, 1))
-    pipe.above.complete()
-    bench.arena.settle()
-    held = len(pipe.above.sent) - len(pipe.below.elements)
-    bench.require(
-        held == 0 or not pipe.below.completed, f"on_complete came ahead of {held} elements"
+    pipe = fixture.pipe()
+    pipe.downstream.request(1)
+    fixture.fill(pipe.upstream, fixture.as_publisher.at_most(4, 1))
+    pipe.upstream.complete()
+    fixture.environment.settle()
+    held = len(pipe.upstream.sent) - len(pipe.downstream.elements)
+    fixture.require(
+        held == 0 or not pipe.downstream.completed, f"on_complete came ahead of {held} elements"
     )
     for _ in range(held):
-        pipe.below.request(1)
-    bench.expect_passed_on(pipe.above, pipe.below, len(pipe.above.sent))
-    _expect_completion(bench, pipe)
+        pipe.downstream.request(1)
+    fixture.expect_passed_on(pipe.upstream, pipe.downstream, len(pipe.upstream.sent))
+    _expect_completion(fixture, pipe)
 
 
 @check("4.1", needs="completes", explored=True)
-def loses_no_completion(bench: ProcessorBench) -> None:
+def loses_no_completion(fixture: ProcessorFixture) -> None:
     """Completes the source while the subscriber requests on another thread; on_complete comes out.
 
-    Look for the end of the source once more before the thread that sends goes to rest.
+    Check for the end of the source once more before the thread that sends goes to rest.
     """
-    pipe = bench.pipe(request=1, lingers=True)
-    bench.feed(pipe.above, bench.below.at_most(1))
-    bench.arena.together(pipe.above.complete, lambda: pipe.below.request(1))
-    _expect_completion(bench, pipe)
-    bench.expect_in_sequence(pipe.above, pipe.below)
+    pipe = fixture.pipe(request=1, lingers=True)
+    fixture.feed(pipe.upstream, fixture.as_publisher.at_most(1))
+    fixture.environment.together(pipe.upstream.complete, lambda: pipe.downstream.request(1))
+    _expect_completion(fixture, pipe)
+    fixture.expect_in_order(pipe.upstream, pipe.downstream)
 
 
 @check("4.1", explored=True)
-def loses_nothing_between_its_sides(bench: ProcessorBench) -> None:
-    """Sends on one thread while the subscriber requests on another; all comes out, in sequence.
+def loses_nothing_between_its_sides(fixture: ProcessorFixture) -> None:
+    """Sends on one thread while the subscriber requests on another; all comes out, in order.
 
-    Guard by a lock what both sides use, and look again at both before the last thread leaves.
+    Guard by a lock what both sides use, and check both again before the last thread leaves.
     """
-    elements = bench.below.at_most(2, 1)
-    pipe = bench.pipe(request=elements)
-    bench.arena.together(
-        lambda: pipe.above.send_next() and pipe.above.send_next(),
-        lambda: pipe.below.request(1),
+    elements = fixture.as_publisher.at_most(2, 1)
+    pipe = fixture.pipe(request=elements)
+    fixture.environment.together(
+        lambda: pipe.upstream.send_next() and pipe.upstream.send_next(),
+        lambda: pipe.downstream.request(1),
     )
-    bench.expect_passed_on(pipe.above, pipe.below, len(pipe.above.sent))  # before it wakes up again
-    bench.feed(pipe.above, elements - len(pipe.above.sent))
-    bench.expect_passed_on(pipe.above, pipe.below, elements)
+    fixture.expect_passed_on(
+        pipe.upstream, pipe.downstream, len(pipe.upstream.sent)
+    )  # before it wakes up again
+    fixture.feed(pipe.upstream, elements - len(pipe.upstream.sent))
+    fixture.expect_passed_on(pipe.upstream, pipe.downstream, elements)
 
 
 @check("4.1", needs="multicast")
-def remembers_demand_of_long_ago(bench: ProcessorBench) -> None:
+def remembers_demand_of_long_ago(fixture: ProcessorFixture) -> None:
     """Has one subscriber request much and another one little by little; each element reaches both.
 
     Ask the source for what the slowest can take, also if the quick ones asked for it long ago.
     """
-    elements = bench.below.at_most(4, 2)
-    pipe = bench.pipe(name="quick")
-    slow = bench.below.join(pipe.processor, name="slow")
-    pipe.below.request(elements)
+    elements = fixture.as_publisher.at_most(4, 2)
+    pipe = fixture.pipe(name="quick")
+    slow = fixture.as_publisher.join(pipe.processor, name="slow")
+    pipe.downstream.request(elements)
     for count in range(1, elements + 1):
         slow.request(1)
-        if len(pipe.above.sent) < count:
-            bench.feed(pipe.above, 1)
-        for probe in (slow, pipe.below):
-            bench.expect_passed_on(pipe.above, probe, count)
+        if len(pipe.upstream.sent) < count:
+            fixture.feed(pipe.upstream, 1)
+        for probe in (slow, pipe.downstream):
+            fixture.expect_passed_on(pipe.upstream, probe, count)
 
 
 @check("4.1")
-def stands_a_cancel_from_below(bench: ProcessorBench) -> None:
-    """Cancels below at each of the first elements, then sends what was on its way; all is silent.
+def tolerates_a_cancel_from_downstream(fixture: ProcessorFixture) -> None:
+    """Cancels at each of the first elements, then sends what was on its way; all is silent.
 
     Once the subscriber has cancelled, drop what still comes for it, and raise nothing.
     """
-    for index in range(bench.below.at_most(3, 1)):
-        pipe = bench.pipe()
-        pipe.below.request(index + 2)
-        bench.feed(pipe.above, index)
-        bench.expect_passed_on(pipe.above, pipe.below, index)
-        pipe.below.cancel()
-        bench.arena.settle()
-        with bench.below.silence(pipe.below, f"cancelled at element {index}"):
-            if pipe.above.demand > 0:
-                pipe.above.next()
-            pipe.above.complete()
+    for index in range(fixture.as_publisher.at_most(3, 1)):
+        pipe = fixture.pipe()
+        pipe.downstream.request(index + 2)
+        fixture.feed(pipe.upstream, index)
+        fixture.expect_passed_on(pipe.upstream, pipe.downstream, index)
+        pipe.downstream.cancel()
+        fixture.environment.settle()
+        with fixture.as_publisher.silence(pipe.downstream, f"cancelled at element {index}"):
+            if pipe.upstream.demand > 0:
+                pipe.upstream.next()
+            pipe.upstream.complete()
 
 
 @check("2.4", needs="completes")
-def calls_nothing_above_for_whom_is_below(bench: ProcessorBench) -> None:
-    """Completes the source, then requests and cancels below; the source is not called any more.
+def calls_nothing_upstream_after_completion(fixture: ProcessorFixture) -> None:
+    """Completes the source, then requests and cancels; the source is not called any more.
 
     Forget the subscription when the source ends, also while elements of it are still to be sent.
     """
-    pipe = bench.pipe()
-    pipe.below.request(1)
-    bench.fill(pipe.above, bench.below.at_most(3, 1))
-    bench.arena.settle()
-    pipe.above.complete(at_rest=True)
-    bench.arena.settle()
+    pipe = fixture.pipe()
+    pipe.downstream.request(1)
+    fixture.fill(pipe.upstream, fixture.as_publisher.at_most(3, 1))
+    fixture.environment.settle()
+    pipe.upstream.complete(at_rest=True)
+    fixture.environment.settle()
     for _ in range(3):
-        pipe.below.request(1)
-        bench.arena.settle()
-    pipe.below.cancel()
-    bench.arena.settle()
+        pipe.downstream.request(1)
+        fixture.environment.settle()
+    pipe.downstream.cancel()
+    fixture.environment.settle()
 
 
 @check("2.7", explored=True)
-def calls_above_one_call_at_a_time(bench: ProcessorBench) -> None:
-    """Sends on one thread while the subscriber requests on another; calls above never overlap.
+def calls_upstream_one_call_at_a_time(fixture: ProcessorFixture) -> None:
+    """Sends on one thread while the subscriber requests on another; calls upstream never overlap.
 
     Call the source from one place only, such as a loop that only one thread is in.
     """
-    pipe = bench.pipe(strict=True, request=1)
-    bench.arena.together(
-        lambda: pipe.above.send_next() and pipe.above.send_next(),
-        lambda: pipe.below.request(1),
+    pipe = fixture.pipe(strict=True, request=1)
+    fixture.environment.together(
+        lambda: pipe.upstream.send_next() and pipe.upstream.send_next(),
+        lambda: pipe.downstream.request(1),
     )
-    bench.arena.settle()
-    if not pipe.above.sent:  # it was not asked in time
-        bench.fill(pipe.above, 1)
-    came_out = bench.arena.reaches(lambda: bool(pipe.below.elements))
-    bench.require(came_out, "an element was requested, and none came out")
+    fixture.environment.settle()
+    if not pipe.upstream.sent:  # it was not asked in time
+        fixture.fill(pipe.upstream, 1)
+    came_out = fixture.environment.reaches(lambda: bool(pipe.downstream.elements))
+    fixture.require(came_out, "an element was requested, and none came out")
 
 
-def _expect_completion(bench: ProcessorBench, pipe: Pipe) -> None:
-    """A processor may wait for demand behind the last element, unless it says otherwise."""
-    bench.arena.settle()
-    if not pipe.below.ended and not bench.claims.completes_eagerly:
-        pipe.below.request(1)
-    bench.below.expect_completion(pipe.below)
+def _expect_completion(fixture: ProcessorFixture, pipe: ProcessorPipe) -> None:
+    """A processor may wait for demand after the last element, unless it says otherwise."""
+    fixture.environment.settle()
+    if not pipe.downstream.ended and not fixture.claims.completes_eagerly:
+        pipe.downstream.request(1)
+    fixture.as_publisher.expect_completion(pipe.downstream)

@@ -8,7 +8,7 @@ from typing import Final
 from penstock.tck.check import Check, Suite
 from penstock.tck.checks.publisher import PUBLISHER
 from penstock.tck.checks.subscriber import SUBSCRIBER
-from penstock.tck.processor_bench import ProcessorBench
+from penstock.tck.processor_fixture import ProcessorFixture
 
 __all__ = ["DELEGATED", "PROCESSOR", "check"]
 
@@ -23,8 +23,8 @@ RENAMED: Final = {"closed": "cancels_upstream", "puppet": "cancels_upstream"}
 NOT_FOR_PROCESSORS: Final = ("joins", "only_hands_over", "puppet_of_many_threads", "stops_after")
 """Claims of subscribers that have no meaning for one with another side."""
 NEVER_DECIDED: Final = ("calls_nothing_for_its_user_once_the_stream_is_over",)
-"""Checks of subscribers that are their own puppet. No processor is: whoever steers it stands below,
-and ``calls_nothing_above_for_whom_is_below`` says the same of that one."""
+"""Checks of subscribers that are their own puppet. No processor is: it is steered from downstream,
+and ``calls_nothing_upstream_after_completion`` says the same of its subscribers."""
 
 
 def _delegate(suite: Suite, side: str) -> tuple[str, ...]:
@@ -41,8 +41,8 @@ def _delegate(suite: Suite, side: str) -> tuple[str, ...]:
 
 def _add(delegate: Check, side: str) -> None:
     @wraps(delegate.run)
-    def run(bench: ProcessorBench) -> None:
-        delegate.run(getattr(bench, side))
+    def run(fixture: ProcessorFixture) -> None:
+        delegate.run(getattr(fixture, side))
 
     needs = None if delegate.needs in SUPPLIED else RENAMED.get(str(delegate.needs), delegate.needs)
     PROCESSOR.check(
@@ -50,5 +50,5 @@ def _add(delegate: Check, side: str) -> None:
     )(run)
 
 
-DELEGATED: Final = (*_delegate(PUBLISHER, "below"), *_delegate(SUBSCRIBER, "above"))
+DELEGATED: Final = (*_delegate(PUBLISHER, "as_publisher"), *_delegate(SUBSCRIBER, "as_subscriber"))
 """The names of the checks that other suites lend."""

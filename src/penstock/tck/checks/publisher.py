@@ -11,7 +11,7 @@ from penstock.tck.checks import (
     publisher_signals,
     publisher_subscribe,
 )
-from penstock.tck.checks.publisher_suite import PUBLISHER
+from penstock.tck.checks.suites import PUBLISHER
 
 __all__ = ["MODULES", "PUBLISHER"]
 

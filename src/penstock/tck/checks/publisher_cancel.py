@@ -5,191 +5,191 @@ from __future__ import annotations
 from weakref import ref
 
 from penstock.api import Publisher
-from penstock.tck.bench import MANY, PublisherBench
-from penstock.tck.checks.publisher_suite import PUBLISHER
+from penstock.tck.checks.suites import PUBLISHER
 from penstock.tck.probe import Probe
+from penstock.tck.publisher_fixture import MANY, PublisherFixture
 
 __all__: list[str] = []
 
 
 @PUBLISHER.check("1.8")
-def falls_silent_after_a_cancel(bench: PublisherBench) -> None:
+def falls_silent_after_a_cancel(fixture: PublisherFixture) -> None:
     """Cancels in on_next, at each of the first elements, with much demand left; the stream stops.
 
-    Look at the cancelled mark before each signal, and leave the loop when it is set.
+    Check the cancelled mark before each signal, and leave the loop when it is set.
     """
-    elements = bench.at_most(MANY, 1)
+    elements = fixture.at_most(MANY, 1)
     for index in range(1, min(5, elements) + 1):
-        probe = bench.stream(elements, cancel_at=index)
+        probe = fixture.stream(elements, cancel_at=index)
         probe.request(elements)
-        bench.expect(probe, index)
-        bench.expect_stop(probe, elements)
-        with bench.silence(probe, f"cancelled at element {index}"):
+        fixture.expect(probe, index)
+        fixture.expect_stop(probe, elements)
+        with fixture.silence(probe, f"cancelled at element {index}"):
             pass
 
 
 @PUBLISHER.check("1.8", explored=True)
-def no_cancel_gets_lost(bench: PublisherBench) -> None:
+def no_cancel_gets_lost(fixture: PublisherFixture) -> None:
     """Cancels on one thread while another one requests; once all is quiet, nothing more comes.
 
     Once cancelled, always cancelled: no other state may take the place of this one.
     """
-    probe = bench.stream(bench.at_most(6, 4))
-    bench.take(probe, 1)
-    bench.arena.together(lambda: probe.request(2), probe.cancel)
-    bench.arena.settle()
-    with bench.silence(probe, "the cancel had settled"):
+    probe = fixture.stream(fixture.at_most(6, 4))
+    fixture.take(probe, 1)
+    fixture.environment.together(lambda: probe.request(2), probe.cancel)
+    fixture.environment.settle()
+    with fixture.silence(probe, "the cancel had settled"):
         probe.request(1)
 
 
 @PUBLISHER.check("3.5")
-def cancel_returns_quickly(bench: PublisherBench) -> None:
+def cancel_returns_quickly(fixture: PublisherFixture) -> None:
     """Cancels 3 streams; at least one cancel neither waits nor computes for long.
 
     Leave a mark, and clean up elsewhere. Do not wait for a thread to end.
     """
-    stopwatch = bench.stopwatch()
+    stopwatch = fixture.stopwatch()
     for _ in range(3):
-        probe = bench.stream(bench.at_most(3, 1))
-        bench.take(probe, 1)
+        probe = fixture.stream(fixture.at_most(3, 1))
+        fixture.take(probe, 1)
         with stopwatch.lap():
             probe.cancel()
-        bench.arena.settle()
+        fixture.environment.settle()
     stopwatch.require_quick("cancel()")
 
 
 @PUBLISHER.check("3.5")
-def cancel_does_not_wait_for_a_signal(bench: PublisherBench) -> None:
+def cancel_does_not_wait_for_a_signal(fixture: PublisherFixture) -> None:
     """Cancels on another thread while on_next is under way; cancel is back before on_next is.
 
     Hold no lock while you signal that cancel needs, too.
     """
 
     def cancel_elsewhere(probe: Probe) -> None:
-        bench.arena.aside(probe.cancel)
-        is_back = bench.arena.reaches(lambda: probe.cancelled_after is not None)
-        bench.require(is_back, "cancel() waited until on_next was back")
+        fixture.environment.aside(probe.cancel)
+        is_back = fixture.environment.reaches(lambda: probe.cancelled_after is not None)
+        fixture.require(is_back, "cancel() waited until on_next was back")
 
-    bench.expect(bench.stream(bench.at_most(2, 1), request=1, on_element=cancel_elsewhere), 1)
+    fixture.expect(fixture.stream(fixture.at_most(2, 1), request=1, on_element=cancel_elsewhere), 1)
 
 
 @PUBLISHER.check("3.5", explored=True)
-def cancel_is_thread_safe(bench: PublisherBench) -> None:
+def cancel_is_thread_safe(fixture: PublisherFixture) -> None:
     """Cancels from two threads at once, while a third one requests; nothing is raised.
 
     Guard by a lock what cancel reads and then changes, or make it one atomic step.
     """
-    probe = bench.stream(bench.at_most(5, 3), blame={"3.15": "3.5", "3.16": "3.5"})
-    bench.take(probe, 1)
-    bench.arena.together(lambda: probe.request(2), probe.cancel, probe.cancel)
-    bench.arena.settle()
-    with bench.silence(probe, "cancelled by two threads"):
+    probe = fixture.stream(fixture.at_most(5, 3), blame={"3.15": "3.5", "3.16": "3.5"})
+    fixture.take(probe, 1)
+    fixture.environment.together(lambda: probe.request(2), probe.cancel, probe.cancel)
+    fixture.environment.settle()
+    with fixture.silence(probe, "cancelled by two threads"):
         probe.request(1)
 
 
 @PUBLISHER.check("3.6")
-def request_after_cancel_does_nothing(bench: PublisherBench) -> None:
+def request_after_cancel_does_nothing(fixture: PublisherFixture) -> None:
     """Cancels at each of the first elements; neither request(1) nor request(0) has an effect then.
 
-    Look at the cancelled mark first, before the argument and the demand.
+    Check the cancelled mark first, before the argument and the demand.
     """
-    elements = bench.at_most(6, 2)
+    elements = fixture.at_most(6, 2)
     for index in range(min(4, elements)):
-        probe = _cancelled(bench, elements, index)
+        probe = _cancelled(fixture, elements, index)
         for n in (1, 0, -1):
-            with bench.silence(probe, f"request({n}) after cancel at element {index}"):
+            with fixture.silence(probe, f"request({n}) after cancel at element {index}"):
                 probe.request(n)
 
 
 @PUBLISHER.check("3.7")
-def cancel_after_cancel_does_nothing(bench: PublisherBench) -> None:
+def cancel_after_cancel_does_nothing(fixture: PublisherFixture) -> None:
     """Cancels at each of the first elements, and then again; the second time has no effect.
 
-    Look at the cancelled mark first: only the first cancel has something to do.
+    Check the cancelled mark first: only the first cancel has something to do.
     """
-    elements = bench.at_most(6, 2)
+    elements = fixture.at_most(6, 2)
     for index in range(min(4, elements)):
-        probe = _cancelled(bench, elements, index)
-        with bench.silence(probe, f"request(1) after cancel at element {index}", rule="3.6"):
+        probe = _cancelled(fixture, elements, index)
+        with fixture.silence(probe, f"request(1) after cancel at element {index}", rule="3.6"):
             probe.request(1)
         probe.blame = {"3.15": "3.7"}
-        with bench.silence(probe, f"a second cancel at element {index}"):
+        with fixture.silence(probe, f"a second cancel at element {index}"):
             probe.cancel()
-        with bench.silence(probe, f"request(1) after two cancels at element {index}"):
+        with fixture.silence(probe, f"request(1) after two cancels at element {index}"):
             probe.request(1)
 
 
 @PUBLISHER.check("3.12")
-def cancel_of_another_thread_stops_the_stream(bench: PublisherBench) -> None:
+def cancel_of_another_thread_stops_the_stream(fixture: PublisherFixture) -> None:
     """Cancels from outside while a long stream flows; it stops long before its end.
 
     Let the sending loop see the mark that cancel leaves, whichever thread it comes from.
     """
-    elements = bench.at_most(MANY, MANY)
-    probe = bench.stream(elements, lingers=True)
-    bench.take(probe, 1)
-    bench.arena.together(lambda: probe.request(elements - 1), probe.cancel)
-    bench.expect_stop(probe, elements)
+    elements = fixture.at_most(MANY, MANY)
+    probe = fixture.stream(elements, lingers=True)
+    fixture.take(probe, 1)
+    fixture.environment.together(lambda: probe.request(elements - 1), probe.cancel)
+    fixture.expect_stop(probe, elements)
 
 
 @PUBLISHER.check("3.13")
-def drops_the_subscriber_after_cancel(bench: PublisherBench) -> None:
-    """Cancels from outside, and lets go of the subscriber; nobody else holds it.
+def drops_the_subscriber_after_cancel(fixture: PublisherFixture) -> None:
+    """Cancels from outside, and drops the subscriber; nobody else holds it.
 
     Clear all that refers to the subscriber: fields, closures, and exceptions that were kept, whose
     traceback refers to all that was on the stack.
     """
-    publisher = bench.publisher(bench.at_most(5, 2))
-    bench.expect_dropped(_cancelled_from_outside(bench, publisher))
+    publisher = fixture.publisher(fixture.at_most(5, 2))
+    fixture.expect_dropped(_cancelled_from_outside(fixture, publisher))
 
 
 @PUBLISHER.check("3.13")
-def drops_the_subscriber_after_cancel_in_on_next(bench: PublisherBench) -> None:
-    """Cancels in on_next with demand left, and lets go of the subscriber; nobody else holds it.
+def drops_the_subscriber_after_cancel_in_on_next(fixture: PublisherFixture) -> None:
+    """Cancels in on_next with demand left, and drops the subscriber; nobody else holds it.
 
     Leave the sending loop when it is cancelled, and keep no frame of it alive.
     """
-    publisher = bench.publisher(bench.at_most(5, 3))
-    bench.expect_dropped(_cancelled_in_on_next(bench, publisher))
+    publisher = fixture.publisher(fixture.at_most(5, 3))
+    fixture.expect_dropped(_cancelled_in_on_next(fixture, publisher))
 
 
 @PUBLISHER.check("3.15")
-def cancel_returns_normally(bench: PublisherBench) -> None:
-    """Cancels before, within and behind a stream, and in its signals; nothing is raised.
+def cancel_returns_normally(fixture: PublisherFixture) -> None:
+    """Cancels before, within and after a stream, and in its signals; nothing is raised.
 
     Catch what goes wrong while you clean up, and report it elsewhere.
     """
-    elements = bench.at_most(3, 1)
-    bench.stream(elements).cancel()
-    probe = bench.stream(elements)
-    bench.take(probe, 1)
+    elements = fixture.at_most(3, 1)
+    fixture.stream(elements).cancel()
+    probe = fixture.stream(elements)
+    fixture.take(probe, 1)
     probe.cancel()
-    within = bench.stream(elements, cancel_at=1)
-    bench.take(within, 1)
-    over = bench.stream(elements)
+    within = fixture.stream(elements, cancel_at=1)
+    fixture.take(within, 1)
+    over = fixture.stream(elements)
     over.request(0)
-    bench.arena.settle()
+    fixture.environment.settle()
     over.cancel()
-    bench.arena.settle()
+    fixture.environment.settle()
 
 
-def _cancelled(bench: PublisherBench, elements: int, index: int) -> Probe:
-    probe = bench.stream(elements)
-    bench.take(probe, index)
+def _cancelled(fixture: PublisherFixture, elements: int, index: int) -> Probe:
+    probe = fixture.stream(elements)
+    fixture.take(probe, index)
     probe.cancel()
-    bench.arena.settle()
+    fixture.environment.settle()
     return probe
 
 
-def _cancelled_from_outside(bench: PublisherBench, publisher: Publisher[object]) -> ref[Probe]:
-    probe = bench.join(publisher)
-    bench.take(probe, 1)
+def _cancelled_from_outside(fixture: PublisherFixture, publisher: Publisher[object]) -> ref[Probe]:
+    probe = fixture.join(publisher)
+    fixture.take(probe, 1)
     probe.cancel()
     return ref(probe)
 
 
-def _cancelled_in_on_next(bench: PublisherBench, publisher: Publisher[object]) -> ref[Probe]:
-    probe = bench.join(publisher, cancel_at=1)
+def _cancelled_in_on_next(fixture: PublisherFixture, publisher: Publisher[object]) -> ref[Probe]:
+    probe = fixture.join(publisher, cancel_at=1)
     probe.request(2)
-    bench.expect(probe, 1)
+    fixture.expect(probe, 1)
     return ref(probe)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from penstock.tck.bench import MANY, PublisherBench
-from penstock.tck.checks.publisher_suite import PUBLISHER
+from penstock.tck.checks.suites import PUBLISHER
 from penstock.tck.probe import Probe, Provoked
+from penstock.tck.publisher_fixture import MANY, PublisherFixture
 
 __all__: list[str] = []
 
@@ -16,182 +16,182 @@ class Interrupt(BaseException):
 
 
 @PUBLISHER.check("1.3", explored=True)
-def sends_one_signal_at_a_time(bench: PublisherBench) -> None:
+def sends_one_signal_at_a_time(fixture: PublisherFixture) -> None:
     """Requests in on_subscribe, in on_next and from two threads, and lingers; no signal overlaps.
 
     Send all signals of a stream from one place, such as a loop that only one thread is in. Wait
     with the first element until on_subscribe is back.
     """
-    elements = bench.at_most(4, 1)
-    probe = bench.stream(elements, request=1, each=1, cancel_at=elements, lingers=True)
-    bench.arena.together(lambda: probe.request(1), lambda: probe.request(1))
-    bench.expect(probe, elements)
-    bench.arena.settle()
+    elements = fixture.at_most(4, 1)
+    probe = fixture.stream(elements, request=1, each=1, cancel_at=elements, lingers=True)
+    fixture.environment.together(lambda: probe.request(1), lambda: probe.request(1))
+    fixture.expect(probe, elements)
+    fixture.environment.settle()
 
 
 @PUBLISHER.check("1.3", needs="completes", explored=True)
-def completes_in_turn(bench: PublisherBench) -> None:
+def completes_in_turn(fixture: PublisherFixture) -> None:
     """Requests one more element in the last on_next, and lingers; on_complete does not overlap.
 
     A terminal signal waits its turn, too: send it from the place that sends the elements.
     """
-    elements = bench.at_most(2, 1)
-    probe = bench.stream(elements, request=1, each=1, lingers=True)
-    bench.expect(probe, elements)
-    bench.expect_completion(probe, "1.5")
-    bench.arena.settle()
+    elements = fixture.at_most(2, 1)
+    probe = fixture.stream(elements, request=1, each=1, lingers=True)
+    fixture.expect(probe, elements)
+    fixture.expect_completion(probe, "1.5")
+    fixture.environment.settle()
 
 
 @PUBLISHER.check("1.3", explored=True)
-def signals_an_illegal_request_in_turn(bench: PublisherBench) -> None:
+def signals_an_illegal_request_in_turn(fixture: PublisherFixture) -> None:
     """Requests -1 from another thread during on_next; on_error does not overlap with it.
 
     Leave a note in request, and signal on_error from the place that sends the elements.
     """
 
     def ask_for_less(probe: Probe) -> None:
-        bench.arena.aside(lambda: probe.request(-1))
+        fixture.environment.aside(lambda: probe.request(-1))
 
-    probe = bench.stream(bench.at_most(3, 2), on_element=ask_for_less, lingers=True)
+    probe = fixture.stream(fixture.at_most(3, 2), on_element=ask_for_less, lingers=True)
     probe.request(1)
-    bench.expect(probe, 1)
-    bench.expect_error(probe, "3.9")
-    bench.arena.settle()
+    fixture.expect(probe, 1)
+    fixture.expect_error(probe, "3.9")
+    fixture.environment.settle()
 
 
 @PUBLISHER.check("1.3", needs="concurrent_requests", explored=True)
-def sends_one_signal_at_a_time_to_two_threads(bench: PublisherBench) -> None:
+def sends_one_signal_at_a_time_to_two_threads(fixture: PublisherFixture) -> None:
     """Requests from two threads at once and in each on_next; no signal overlaps.
 
     Send all signals of a stream from one place, such as a loop that only one thread is in.
     """
-    elements = bench.at_most(3, 2)
-    probe = bench.stream(elements, each=1, cancel_at=elements, lingers=True, overlaps=True)
-    bench.arena.together(lambda: probe.request(1), lambda: probe.request(1))
-    bench.expect(probe, elements)
-    bench.arena.settle()
+    elements = fixture.at_most(3, 2)
+    probe = fixture.stream(elements, each=1, cancel_at=elements, lingers=True, overlaps=True)
+    fixture.environment.together(lambda: probe.request(1), lambda: probe.request(1))
+    fixture.expect(probe, elements)
+    fixture.environment.settle()
 
 
 @PUBLISHER.check("1.3", needs="repeatable", explored=True)
-def keeps_the_sequence(bench: PublisherBench) -> None:
-    """Requests while elements may be on their way; they come in the sequence of the source.
+def keeps_the_order(fixture: PublisherFixture) -> None:
+    """Requests while elements may be on their way; they come in the order of the source.
 
     Take an element from the source in the place that sends it, so that none can overtake another.
     """
-    elements = bench.at_most(3, 2)
-    expected = bench.stream(elements)
-    bench.take(expected, elements)
-    probe = bench.stream(elements, request=1)
+    elements = fixture.at_most(3, 2)
+    expected = fixture.stream(elements)
+    fixture.take(expected, elements)
+    probe = fixture.stream(elements, request=1)
     for _ in range(elements - 1):
         probe.request(1)
-    bench.expect(probe, elements)
-    bench.expect_same(probe, expected)
+    fixture.expect(probe, elements)
+    fixture.expect_same(probe, expected)
 
 
 @PUBLISHER.check("2.12")
-def calls_on_subscribe_once(bench: PublisherBench) -> None:
+def calls_on_subscribe_once(fixture: PublisherFixture) -> None:
     """Takes a stream from its first element to its end; on_subscribe comes once.
 
     Call on_subscribe in subscribe, or in a task that it starts, and nowhere else.
     """
-    elements = bench.at_most(3, 1)
-    probe = bench.stream(elements)
-    bench.take(probe, 1)
-    bench.take(probe, elements - 1)
+    elements = fixture.at_most(3, 1)
+    probe = fixture.stream(elements)
+    fixture.take(probe, 1)
+    fixture.take(probe, elements - 1)
     probe.request(1)
-    bench.arena.settle()
+    fixture.environment.settle()
     if not probe.ended:
         probe.cancel()
-        bench.arena.settle()
+        fixture.environment.settle()
 
 
 @PUBLISHER.check("2.13")
-def sends_no_none(bench: PublisherBench) -> None:
+def sends_no_none(fixture: PublisherFixture) -> None:
     """Takes a stream to its end; no signal carries None.
 
     None is not an element: fail the stream with a TypeError when the source has one.
     """
-    elements = bench.at_most(10, 1)
-    probe = bench.stream(elements)
-    bench.take(probe, elements)
-    bench.arena.settle()
+    elements = fixture.at_most(10, 1)
+    probe = fixture.stream(elements)
+    fixture.take(probe, elements)
+    fixture.environment.settle()
 
 
 @PUBLISHER.check("2.13")
-def lets_go_when_on_subscribe_raises(bench: PublisherBench) -> None:
+def lets_go_when_on_subscribe_raises(fixture: PublisherFixture) -> None:
     """Raises in on_subscribe, then requests; no signal comes any more.
 
     Catch what on_subscribe raises, and treat the subscription as cancelled. Do not signal on_error.
     """
-    _see_an_element(bench)
-    bench.arena.forgive(Provoked)
-    probe = bench.stream(bench.at_most(3, 1), raises_in="on_subscribe")
-    bench.arena.settle()
+    _see_an_element(fixture)
+    fixture.environment.forgive(Provoked)
+    probe = fixture.stream(fixture.at_most(3, 1), raises_in="on_subscribe")
+    fixture.environment.settle()
     probe.request(2)
-    bench.arena.settle()
+    fixture.environment.settle()
     more = probe.signals - 1
-    bench.require(not more, f"on_subscribe raised, and yet {more} more signals came")
+    fixture.require(not more, f"on_subscribe raised, and yet {more} more signals came")
 
 
 @PUBLISHER.check("2.13")
-def lets_go_when_on_next_raises(bench: PublisherBench) -> None:
+def lets_go_when_on_next_raises(fixture: PublisherFixture) -> None:
     """Raises in on_next with demand left; the stream stops without a terminal signal.
 
     Catch what on_next raises, and treat the subscription as cancelled. It is no failure of the
     source, so do not signal on_error.
     """
-    elements = bench.at_most(MANY, 1)
-    bench.arena.forgive(Provoked)
-    probe = bench.stream(elements, raises_in="on_next")
+    elements = fixture.at_most(MANY, 1)
+    fixture.environment.forgive(Provoked)
+    probe = fixture.stream(elements, raises_in="on_next")
     probe.request(elements)
-    bench.expect(probe, 1)
-    bench.expect_stop(probe, elements)
-    bench.require(probe.error is None, "on_next raised, and on_error came")
-    with bench.silence(probe, "on_next raised"):
+    fixture.expect(probe, 1)
+    fixture.expect_stop(probe, elements)
+    fixture.require(probe.error is None, "on_next raised, and on_error came")
+    with fixture.silence(probe, "on_next raised"):
         probe.request(1)
 
 
 @PUBLISHER.check("2.13", needs="completes")
-def lets_go_when_on_complete_raises(bench: PublisherBench) -> None:
+def lets_go_when_on_complete_raises(fixture: PublisherFixture) -> None:
     """Raises in on_complete; no signal follows.
 
     Catch what on_complete raises, and do not signal on_error: the stream is over.
     """
-    bench.arena.forgive(Provoked)
-    elements = bench.at_most(2)
-    probe = bench.stream(elements, raises_in="on_complete", blame={"1.7": "2.13"})
+    fixture.environment.forgive(Provoked)
+    elements = fixture.at_most(2)
+    probe = fixture.stream(elements, raises_in="on_complete", blame={"1.7": "2.13"})
     probe.request(elements + 1)
-    bench.expect(probe, elements)
-    bench.expect_completion(probe, "1.5")
-    with bench.silence(probe, "on_complete raised"):
+    fixture.expect(probe, elements)
+    fixture.expect_completion(probe, "1.5")
+    with fixture.silence(probe, "on_complete raised"):
         probe.request(1)
 
 
 @PUBLISHER.check("2.13")
-def lets_go_when_on_error_raises(bench: PublisherBench) -> None:
+def lets_go_when_on_error_raises(fixture: PublisherFixture) -> None:
     """Provokes on_error by request(0), and raises in it; no signal follows.
 
     Catch what on_error raises, and do not try again: the stream is over.
     """
-    bench.arena.forgive(Provoked)
-    probe = bench.stream(bench.at_most(3, 2), raises_in="on_error", blame={"1.7": "2.13"})
-    bench.take(probe, 1)
+    fixture.environment.forgive(Provoked)
+    probe = fixture.stream(fixture.at_most(3, 2), raises_in="on_error", blame={"1.7": "2.13"})
+    fixture.take(probe, 1)
     probe.request(0)
-    bench.expect_error(probe, "3.9")
-    with bench.silence(probe, "on_error raised"):
+    fixture.expect_error(probe, "3.9")
+    with fixture.silence(probe, "on_error raised"):
         probe.request(1)
 
 
 @PUBLISHER.check("2.13", needs="passes_interrupts")
-def lets_an_interrupt_through(bench: PublisherBench) -> None:
+def lets_an_interrupt_through(fixture: PublisherFixture) -> None:
     """Raises something like KeyboardInterrupt in on_next; if it is within request, that raises it.
 
     Catch Exception, never BaseException, around the signals.
     """
-    bench.arena.forgive(Interrupt)
+    fixture.environment.forgive(Interrupt)
     senders: list[int] = []
-    probe = bench.stream(
-        bench.at_most(3, 2),
+    probe = fixture.stream(
+        fixture.at_most(3, 2),
         on_element=lambda _: senders.append(threading.get_ident()),
         raises_in="on_next",
         raises=Interrupt,
@@ -200,13 +200,13 @@ def lets_an_interrupt_through(bench: PublisherBench) -> None:
         probe.request(1)
     except Interrupt:
         return
-    bench.expect(probe, 1)
-    bench.require(
+    fixture.expect(probe, 1)
+    fixture.require(
         threading.get_ident() not in senders,
         "on_next raised something like KeyboardInterrupt, and request swallowed it",
     )
 
 
-def _see_an_element(bench: PublisherBench) -> None:
+def _see_an_element(fixture: PublisherFixture) -> None:
     """A publisher that never sends is silent for another reason."""
-    bench.take(bench.stream(bench.at_most(1, 1)), 1)
+    fixture.take(fixture.stream(fixture.at_most(1, 1)), 1)

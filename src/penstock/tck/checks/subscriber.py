@@ -1,6 +1,6 @@
 """The checks for subscribers, in the order of the rules.
 
-Most of them look from outside: at what a subscriber calls, when, and from where. Those that need a
+Most of them watch from outside what a subscriber calls, when, and from where. Those that need a
 ``puppet`` or ``received`` open the box; see `SubscriberClaims`.
 """
 
@@ -12,7 +12,7 @@ from penstock.tck.checks import (
     subscriber_signals,
     subscriber_threads,
 )
-from penstock.tck.checks.subscriber_suite import SUBSCRIBER
+from penstock.tck.checks.suites import SUBSCRIBER
 
 __all__ = ["SUBSCRIBER"]
 

@@ -2,188 +2,190 @@
 
 from __future__ import annotations
 
-from penstock.tck.checks.subscriber_suite import check
+from penstock.tck.checks.suites import check
 from penstock.tck.claims import NotClaimed
 from penstock.tck.report import FACTORY
 from penstock.tck.stream import Stream
-from penstock.tck.subscriber_bench import SubscriberBench
+from penstock.tck.subscriber_fixture import SubscriberFixture
 
 
 @check("2.5")
-def cancels_a_second_subscription(bench: SubscriberBench) -> None:
+def cancels_a_second_subscription(fixture: SubscriberFixture) -> None:
     """Sends ``on_subscribe`` a second time; the new subscription is cancelled, the first is not.
 
     In ``on_subscribe``, call ``cancel`` on the new subscription if you have one already.
     """
-    stream = bench.join()
-    bench.feed(stream, bench.short_of_the_end(1))
-    bench.arena.rest()
-    _expect_cancel_of_second(bench, stream)
+    stream = fixture.join()
+    fixture.feed(stream, fixture.short_of_the_end(1))
+    fixture.environment.rest()
+    _expect_cancel_of_second(fixture, stream)
 
 
 @check("2.5")
-def cancels_a_second_subscription_that_comes_at_once(bench: SubscriberBench) -> None:
+def cancels_a_second_subscription_that_comes_at_once(fixture: SubscriberFixture) -> None:
     """Sends ``on_subscribe`` twice in a row; the second subscription is cancelled.
 
     Keep the first subscription before ``on_subscribe`` returns, so that the second finds it.
     """
-    _expect_cancel_of_second(bench, bench.join())
+    _expect_cancel_of_second(fixture, fixture.join())
 
 
-def _expect_cancel_of_second(bench: SubscriberBench, stream: Stream) -> None:
-    bench.need_subscription(stream)
-    second = bench.join_again(stream)
-    bench.require(
-        bench.arena.reaches(lambda: second.spy.cancelled), "the second subscription stays open"
+def _expect_cancel_of_second(fixture: SubscriberFixture, stream: Stream) -> None:
+    fixture.need_subscription(stream)
+    second = fixture.join_again(stream)
+    fixture.require(
+        fixture.environment.reaches(lambda: second.spy.cancelled),
+        "the second subscription stays open",
     )
-    bench.require(not stream.spy.cancelled, "the first subscription was cancelled")
+    fixture.require(not stream.spy.cancelled, "the first subscription was cancelled")
 
 
 @check("2.5")
-def goes_on_with_the_first_stream(bench: SubscriberBench) -> None:
+def goes_on_with_the_first_stream(fixture: SubscriberFixture) -> None:
     """Sends ``on_subscribe`` a second time, then elements; they are requested as before.
 
     Leave everything that belongs to the first stream as it is.
     """
-    stream = bench.join()
-    bench.arena.rest()
-    bench.need_subscription(stream)
-    bench.join_again(stream)
-    bench.arena.rest()
-    bench.require(not stream.spy.cancelled, "the first subscription was cancelled")
-    bench.feed(stream, bench.short_of_the_end(3))
-    bench.expect_received(stream)
+    stream = fixture.join()
+    fixture.environment.rest()
+    fixture.need_subscription(stream)
+    fixture.join_again(stream)
+    fixture.environment.rest()
+    fixture.require(not stream.spy.cancelled, "the first subscription was cancelled")
+    fixture.feed(stream, fixture.short_of_the_end(3))
+    fixture.expect_received(stream)
 
 
 @check("2.6", needs="stops_after")
-def cancels_when_it_has_enough(bench: SubscriberBench) -> None:
+def cancels_when_it_has_enough(fixture: SubscriberFixture) -> None:
     """Sends the number of elements after which the subscriber stops; then it cancels.
 
     Call ``subscription.cancel`` with the last element that you want.
     """
-    stops_after = bench.claims.stops_after
+    stops_after = fixture.claims.stops_after
     assert stops_after is not None
-    stream = bench.join()
+    stream = fixture.join()
     for sent in range(stops_after):
         early = f"it cancelled after {sent} elements, and claims to stop after {stops_after}"
-        bench.require(not stream.spy.cancelled, early)
-        bench.feed(stream, 1)
-    bench.require(
-        bench.arena.reaches(lambda: stream.spy.cancelled),
+        fixture.require(not stream.spy.cancelled, early)
+        fixture.feed(stream, 1)
+    fixture.require(
+        fixture.environment.reaches(lambda: stream.spy.cancelled),
         f"cancel was not called after {stops_after} elements",
     )
 
 
 @check("2.6", needs="puppet")
-def cancels_when_its_user_has_enough(bench: SubscriberBench) -> None:
+def cancels_when_its_user_has_enough(fixture: SubscriberFixture) -> None:
     """Tells the puppet to cancel; then the subscription is cancelled.
 
     Call ``subscription.cancel`` when the user stops, besides what else has to end.
     """
-    stream = bench.join()
-    bench.feed(stream, bench.short_of_the_end(1))
-    bench.steer(stream, "cancel")
-    bench.require(
-        bench.arena.reaches(lambda: stream.spy.cancelled), "cancel of the puppet had no effect"
+    stream = fixture.join()
+    fixture.feed(stream, fixture.short_of_the_end(1))
+    fixture.steer(stream, "cancel")
+    fixture.require(
+        fixture.environment.reaches(lambda: stream.spy.cancelled),
+        "cancel of the puppet had no effect",
     )
 
 
 @check("2.6", needs="poison")
-def cancels_or_goes_on_when_its_own_code_fails(bench: SubscriberBench) -> None:
+def cancels_or_goes_on_when_its_own_code_fails(fixture: SubscriberFixture) -> None:
     """Sends an element that the subscriber fails at; it asks for more, or it cancels.
 
     Catch what your own code raises; then go on with the next element, or call ``cancel``.
     """
-    bench.arena.forgive(Exception)
-    stream = _poisoned(bench)
+    fixture.environment.forgive(Exception)
+    stream = _poisoned(fixture)
     for _ in range(10):
-        bench.pull(stream, 1)
-        goes_on = bench.arena.reaches(lambda: stream.demand > 0 or stream.spy.cancelled)
-        bench.require(goes_on, "it stopped at an element that it failed at, and did not cancel")
+        fixture.pull(stream, 1)
+        goes_on = fixture.environment.reaches(lambda: stream.demand > 0 or stream.spy.cancelled)
+        fixture.require(goes_on, "it stopped at an element that it failed at, and did not cancel")
         if stream.spy.cancelled:
             return
         stream.next()
 
 
 @check("2.13", needs="poison")
-def returns_normally_when_its_own_code_fails(bench: SubscriberBench) -> None:
+def returns_normally_when_its_own_code_fails(fixture: SubscriberFixture) -> None:
     """Sends an element that the subscriber fails at; ``on_next`` returns normally.
 
     Catch what your own code raises; then go on with the next element, or call ``cancel``.
     """
-    bench.arena.forgive(Exception)
-    _poisoned(bench)
-    bench.arena.rest()
+    fixture.environment.forgive(Exception)
+    _poisoned(fixture)
+    fixture.environment.rest()
 
 
-def _poisoned(bench: SubscriberBench) -> Stream:
-    poison = bench.claims.poison
+def _poisoned(fixture: SubscriberFixture) -> Stream:
+    poison = fixture.claims.poison
     assert poison is not None
-    stream = bench.join()
-    bench.feed(stream, bench.short_of_the_end(1))
-    bench.pull(stream, 1)
-    bench.await_demand(stream)
-    stream.send(bench.arena.call("poison()", FACTORY, poison))
+    stream = fixture.join()
+    fixture.feed(stream, fixture.short_of_the_end(1))
+    fixture.pull(stream, 1)
+    fixture.await_demand(stream)
+    stream.send(fixture.environment.call("poison()", FACTORY, poison))
     return stream
 
 
 @check("2.8")
-def takes_elements_that_were_on_their_way(bench: SubscriberBench) -> None:
+def takes_elements_that_were_on_their_way(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends what it had requested before; nothing goes wrong.
 
     After ``cancel``, let ``on_next`` drop the element instead of raising or waiting.
     """
-    stream = bench.cancelled_stream()
+    stream = fixture.cancelled_stream()
     if stream.demand < 1:
         raise NotClaimed("the subject has no demand left when it cancels")
     for _ in range(min(stream.demand, 5)):
         stream.next()
-        bench.arena.rest()
+        fixture.environment.rest()
 
 
 @check("2.9")
-def takes_the_completion_of_a_cancelled_stream(bench: SubscriberBench) -> None:
+def takes_the_completion_of_a_cancelled_stream(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends ``on_complete``, which was on its way.
 
     Let ``on_complete`` do nothing when the stream is cancelled already.
     """
-    bench.cancelled_stream().complete()
-    bench.arena.rest()
+    fixture.cancelled_stream().complete()
+    fixture.environment.rest()
 
 
 @check("2.10")
-def takes_the_failure_of_a_cancelled_stream(bench: SubscriberBench) -> None:
+def takes_the_failure_of_a_cancelled_stream(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends ``on_error``, which was on its way.
 
     Let ``on_error`` do nothing when the stream is cancelled already.
     """
-    bench.cancelled_stream().fail()
-    bench.arena.rest()
+    fixture.cancelled_stream().fail()
+    fixture.environment.rest()
 
 
 @check("3.6", needs="calls_nothing_cancelled")
-def requests_nothing_once_it_has_cancelled(bench: SubscriberBench) -> None:
+def requests_nothing_once_it_has_cancelled(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends what is left; ``request`` is not called again.
 
     Forget the subscription when you cancel it.
     """
-    stream = _used_up_after_cancel(bench)
-    bench.require(stream.spy.late_requests == 0, "request was called after cancel")
+    stream = _used_up_after_cancel(fixture)
+    fixture.require(stream.spy.late_requests == 0, "request was called after cancel")
 
 
 @check("3.7", needs="calls_nothing_cancelled")
-def cancels_once_only(bench: SubscriberBench) -> None:
+def cancels_once_only(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends what is left; ``cancel`` is not called again.
 
     Forget the subscription when you cancel it.
     """
-    stream = _used_up_after_cancel(bench)
-    bench.require(stream.spy.cancels == 1, f"cancel was called {stream.spy.cancels} times")
+    stream = _used_up_after_cancel(fixture)
+    fixture.require(stream.spy.cancels == 1, f"cancel was called {stream.spy.cancels} times")
 
 
-def _used_up_after_cancel(bench: SubscriberBench) -> Stream:
-    stream = bench.cancelled_stream()
+def _used_up_after_cancel(fixture: SubscriberFixture) -> Stream:
+    stream = fixture.cancelled_stream()
     for _ in range(min(stream.demand, 5)):
         stream.next()
-    bench.arena.settle()
+    fixture.environment.settle()
     return stream

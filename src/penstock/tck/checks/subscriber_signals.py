@@ -4,133 +4,133 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.demand.timeline import shorten
-from penstock.tck.checks.subscriber_suite import check
+from penstock.core.timeline import shorten
+from penstock.tck.checks.suites import check
 from penstock.tck.claims import NotClaimed
 from penstock.tck.stream import Cost
-from penstock.tck.subscriber_bench import SubscriberBench
+from penstock.tck.subscriber_fixture import SubscriberFixture
 
 LONG = 0.1
-"""Seconds that no signal should take, be it that it waits or that it computes."""
+"""Seconds that no signal should take, whether it waits or computes."""
 TRIALS = 3
 """Only what is slow each time is slow; once it may be the machine."""
 
 
 @check("2.2")
-def takes_elements_without_holding_up_the_publisher(bench: SubscriberBench) -> None:
+def takes_elements_without_holding_up_the_publisher(fixture: SubscriberFixture) -> None:
     """Sends elements; ``on_next`` neither waits nor computes for long.
 
     Leave slow work to a thread, a task or a process, and let ``on_next`` return at once.
     """
-    stream = bench.join()
+    stream = fixture.join()
     costs: list[Cost] = []
-    while len(costs) < TRIALS and bench.offer(stream):
+    while len(costs) < TRIALS and fixture.offer(stream):
         costs.append(stream.cost)
     if not costs:
-        bench.need_subscription(stream)
-    _require_quick(bench, "on_next", costs)
+        fixture.need_subscription(stream)
+    _require_quick(fixture, "on_next", costs)
 
 
 @check("2.2")
-def begins_and_ends_without_holding_up_the_publisher(bench: SubscriberBench) -> None:
+def begins_and_ends_without_holding_up_the_publisher(fixture: SubscriberFixture) -> None:
     """Opens and ends streams; the signals neither wait nor compute for long.
 
     Leave slow work to a thread, a task or a process, and let the signals return at once.
     """
     for signal in ("on_complete", "on_error"):
-        streams = [bench.join() for _ in range(TRIALS)]
-        _require_quick(bench, "on_subscribe", [stream.cost for stream in streams])
+        streams = [fixture.join() for _ in range(TRIALS)]
+        _require_quick(fixture, "on_subscribe", [stream.cost for stream in streams])
         for stream in streams:
-            bench.arena.rest()
+            fixture.environment.rest()
             stream.end(signal)
-        _require_quick(bench, signal, [stream.cost for stream in streams])
+        _require_quick(fixture, signal, [stream.cost for stream in streams])
 
 
-def _require_quick(bench: SubscriberBench, signal: str, costs: list[Cost]) -> None:
+def _require_quick(fixture: SubscriberFixture, signal: str, costs: list[Cost]) -> None:
     computed = min(cost.computed for cost in costs)
     passed = min(cost.passed for cost in costs)
-    bench.require(computed < LONG, f"{signal} computed for {computed:.2f} s")
-    bench.require(passed < LONG, f"{signal} waited and returned after {passed:.2f} s")
+    fixture.require(computed < LONG, f"{signal} computed for {computed:.2f} s")
+    fixture.require(passed < LONG, f"{signal} waited and returned after {passed:.2f} s")
 
 
 @check("2.2", needs="only_hands_over")
-def calls_nothing_from_within_a_signal(bench: SubscriberBench) -> None:
+def calls_nothing_from_within_a_signal(fixture: SubscriberFixture) -> None:
     """Sends a whole stream; no signal calls the subscription before it returns.
 
     Let the signals leave a message, and call the subscription where the messages are read.
     """
-    stream = bench.join()
-    bench.feed(stream, bench.at_most(3))
+    stream = fixture.join()
+    fixture.feed(stream, fixture.at_most(3))
     within = stream.spy.called_within
-    bench.require(not within, f"the subscription was called from within {', '.join(within)}")
+    fixture.require(not within, f"the subscription was called from within {', '.join(within)}")
 
 
 @check("2.13")
-def returns_normally_until_the_stream_completes(bench: SubscriberBench) -> None:
+def returns_normally_until_the_stream_completes(fixture: SubscriberFixture) -> None:
     """Sends elements and then ``on_complete``; each signal returns normally.
 
     Catch what your own code raises: the publisher cannot help you with it.
     """
-    _send_whole_stream(bench, "on_complete")
+    _send_whole_stream(fixture, "on_complete")
 
 
 @check("2.13")
-def returns_normally_until_the_stream_fails(bench: SubscriberBench) -> None:
+def returns_normally_until_the_stream_fails(fixture: SubscriberFixture) -> None:
     """Sends elements and then ``on_error``; each signal returns normally.
 
     Catch what your own code raises: the publisher cannot help you with it.
     """
-    _send_whole_stream(bench, "on_error")
+    _send_whole_stream(fixture, "on_error")
 
 
-def _send_whole_stream(bench: SubscriberBench, signal: str) -> None:
-    stream = bench.join()
-    bench.feed(stream, bench.short_of_the_end(3))
+def _send_whole_stream(fixture: SubscriberFixture, signal: str) -> None:
+    stream = fixture.join()
+    fixture.feed(stream, fixture.short_of_the_end(3))
     stream.end(signal)
-    bench.arena.rest()
+    fixture.environment.rest()
 
 
 @check("2.13")
-def refuses_a_missing_subscription(bench: SubscriberBench) -> None:
+def refuses_a_missing_subscription(fixture: SubscriberFixture) -> None:
     """Calls ``on_subscribe(None)``; it raises ``TypeError``.
 
     Raise ``TypeError`` in ``on_subscribe`` when the subscription is None.
     """
-    subscriber = bench.subscriber()
+    subscriber = fixture.subscriber()
     if not hasattr(subscriber, "on_subscribe"):
         raise NotClaimed("the subject leaves on_subscribe to another object")
-    _expect_type_error(bench, "on_subscribe", subscriber)
+    _expect_type_error(fixture, "on_subscribe", subscriber)
 
 
 @check("2.13")
-def refuses_a_missing_element(bench: SubscriberBench) -> None:
+def refuses_a_missing_element(fixture: SubscriberFixture) -> None:
     """Calls ``on_next(None)``; it raises ``TypeError``.
 
     Raise ``TypeError`` in ``on_next`` when the element is None, before it goes anywhere else.
     """
-    stream = bench.join()
-    bench.pull(stream, 1)
-    bench.await_demand(stream)
-    _expect_type_error(bench, "on_next", stream.subscriber)
+    stream = fixture.join()
+    fixture.pull(stream, 1)
+    fixture.await_demand(stream)
+    _expect_type_error(fixture, "on_next", stream.subscriber)
 
 
 @check("2.13")
-def refuses_a_missing_error(bench: SubscriberBench) -> None:
+def refuses_a_missing_error(fixture: SubscriberFixture) -> None:
     """Calls ``on_error(None)``; it raises ``TypeError``.
 
     Raise ``TypeError`` in ``on_error`` when the error is None, before it goes anywhere else.
     """
-    _expect_type_error(bench, "on_error", bench.join().subscriber)
+    _expect_type_error(fixture, "on_error", fixture.join().subscriber)
 
 
-def _expect_type_error(bench: SubscriberBench, signal: str, subscriber: Any) -> None:
-    bench.timeline.note(f"{signal}(None)")
+def _expect_type_error(fixture: SubscriberFixture, signal: str, subscriber: Any) -> None:
+    fixture.timeline.note(f"{signal}(None)")
     try:
         getattr(subscriber, signal)(None)
     except TypeError:
         return
     except Exception as error:
-        if bench.arena.is_own(error):
+        if fixture.environment.is_own(error):
             raise
-        bench.fail(f"{signal}(None) raised {shorten(error)} instead of TypeError")
-    bench.fail(f"{signal}(None) raised no TypeError")
+        fixture.fail(f"{signal}(None) raised {shorten(error)} instead of TypeError")
+    fixture.fail(f"{signal}(None) raised no TypeError")

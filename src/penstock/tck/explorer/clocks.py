@@ -14,7 +14,7 @@ from _thread import get_ident
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.tck.explorer.task import Deadline, Task, controlled_threads
+from penstock.tck.explorer.task import Deadline, TracedThread, controlled_threads
 
 __all__ = ["stand_ins_for_functions"]
 
@@ -25,7 +25,7 @@ _EPOCH = 1_700_000_000.0
 class _Query:
     """Answers from the run of the calling thread."""
 
-    def __init__(self, real: Callable[[], Any], answer: Callable[[Task], Any]) -> None:
+    def __init__(self, real: Callable[[], Any], answer: Callable[[TracedThread], Any]) -> None:
         self._real = real
         self._answer = answer
 

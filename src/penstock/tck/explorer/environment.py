@@ -8,8 +8,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from penstock.tck.explorer.scheduler import Run
-from penstock.tck.explorer.task import QUIESCENCE, Deadline, End, Group, Outcome, current_task
+from penstock.tck.explorer.scheduler import ScheduledRun
+from penstock.tck.explorer.task import (
+    QUIESCENCE,
+    Deadline,
+    End,
+    Group,
+    RunEnd,
+    current_task,
+)
 from penstock.tck.explorer.threads import spawn_thread
 
 __all__ = ["Environment"]
@@ -22,7 +29,7 @@ class Environment:
     uses `threading` and `time` by name needs none of them.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: ScheduledRun) -> None:
         self._run = run
 
     @property
@@ -128,11 +135,11 @@ class Environment:
 
     def lose_control(self, reason: str) -> None:
         """Something happened that the scheduler does not own: nothing can be said any more."""
-        self._run.stop(Outcome(End.UNCONTROLLED, reason))
+        self._run.stop(RunEnd(End.UNCONTROLLED, reason))
 
     def fail(self, rule: str, message: str) -> NoReturn:
         """Report that ``rule`` is broken. No handler of the subject can swallow it."""
-        self._run.stop(Outcome(End.VIOLATED, message, rule))
+        self._run.stop(RunEnd(End.VIOLATED, message, rule))
         self._run.die(current_task() or self._run.outsider)
 
 

@@ -8,11 +8,11 @@ from types import ModuleType
 from penstock.tck.explorer.options import checked_options
 from penstock.tck.explorer.report import Exploration, Verdict, Violation
 from penstock.tck.explorer.schedules import Schedule
-from penstock.tck.explorer.search import OTHER_WAY, DepthFirst, Guided, Plan, RandomWalk
+from penstock.tck.explorer.search import OTHER_WAY, DepthFirst, Guided, RandomWalk, SchedulePlan
 from penstock.tck.explorer.session import Result, Scenario, Session, open_session
 from penstock.tck.explorer.task import End
 from penstock.tck.explorer.tracing import Level
-from penstock.tck.explorer.trail import Recorder
+from penstock.tck.explorer.trail import TrailRecorder
 
 __all__ = ["explore", "replay"]
 
@@ -33,7 +33,7 @@ def explore(
 ) -> Exploration:
     """Run ``scenario`` under one schedule after the other until one breaks it.
 
-    ``scenario`` gets an `Environment`, builds the subject anew and uses it from several threads.
+    ``scenario`` gets an `Environment`, builds a new subject and uses it from several threads.
     An exception in it or in any thread is a violation, and so are deadlock and livelock.
     ``subject`` names the modules whose code has switch points of its own, by default the module
     of the scenario. All schedules with up to ``bound`` preemptions come first, then one random
@@ -82,7 +82,7 @@ def replay(
         race_timers=parsed.race_timers,
     )
     with open_session(scenario, options) as session:
-        return _Search(session).judge_one(Plan(parsed.deviations))
+        return _Search(session).judge_one(SchedulePlan(parsed.deviations))
 
 
 class _Search:
@@ -104,14 +104,14 @@ class _Search:
             or self._report(Verdict.HELD_EXHAUSTIVELY if self._exhausted else Verdict.HELD_SO_FAR)
         )
 
-    def judge_one(self, plan: Plan) -> Exploration:
+    def judge_one(self, plan: SchedulePlan) -> Exploration:
         return self._warm_up() or self._try(plan) or self._report(Verdict.HELD_SO_FAR)
 
     def _warm_up(self) -> Exploration | None:
         """Run the default schedule, first to fill caches and then to see that it repeats."""
         trails = []
         for _ in range(3):
-            result = self._session.warm_up(Guided(Plan()))
+            result = self._session.warm_up(Guided(SchedulePlan()))
             if result.outcome.end not in (End.FINISHED, End.VIOLATED) or result.leaked:
                 return self._decide(result)
             trails.append(result.run.signature())
@@ -141,7 +141,7 @@ class _Search:
                 return decisive
         return None
 
-    def _try(self, plan: Plan, learn: bool = False) -> Exploration | None:
+    def _try(self, plan: SchedulePlan, learn: bool = False) -> Exploration | None:
         strategy = Guided(plan)
         result = self._session.run(strategy)
         judged = result.outcome.end in (End.FINISHED, End.VIOLATED)
@@ -173,8 +173,8 @@ class _Search:
         leaked = found.leaked
         # A busy machine can make a thread wait in real time by accident, but hardly every time.
         for _ in range(_RECORDINGS):
-            recorder = Recorder()
-            again = self._session.record(Guided(Plan(deviations)), recorder)
+            recorder = TrailRecorder()
+            again = self._session.record(Guided(SchedulePlan(deviations)), recorder)
             leaked += again.leaked
             if again.outcome.end is not End.CUT and not _is_same(found, again):
                 detail = f"a violation did not repeat under its own schedule: {message}"

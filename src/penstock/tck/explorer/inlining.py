@@ -1,8 +1,8 @@
 """Whether CPython 3.11 entered a Python function directly or by way of C.
 
-The interpreter runs a call from Python to Python without leaving its loop, and does not look for
+The interpreter runs a call from Python to Python without leaving its loop, and does not check for
 other threads when such a call returns. When C code lies between, as for a class, a callable
-object, ``functools.partial`` or the key of ``sorted``, it does look. Only the interpreter's own
+object, ``functools.partial`` or the key of ``sorted``, it does check. Only the interpreter's own
 frame knows the difference; Python 3.12 and later report it by `sys.monitoring`.
 """
 

@@ -27,9 +27,9 @@ def interrupt(
     """Raise ``error`` in a thread as soon as it executes Python code; say if that ended it.
 
     ``has_ended`` waits for a while; ``wake`` ends what the thread waits for. While an exception
-    is on its way to some thread, CPython 3.11 looks for it whenever a traced function is entered,
+    is on its way to some thread, CPython 3.11 checks for it whenever a traced function is entered,
     in any thread, and never gets on. So both must be functions of C, no Python function is called
-    here until the exception is delivered or taken back, and the mark that it leaves behind is wiped
+    here until the exception is delivered or taken back, and the mark that it leaves is wiped
     out by receiving one.
     """
     target, me = ctypes.c_ulong(ident), ctypes.c_ulong(get_ident())

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from penstock.tck.explorer.primitives import Primitive
-from penstock.tck.explorer.task import Task, current_task
+from penstock.tck.explorer.task import TracedThread, current_task
 
 __all__ = ["Condition", "Lock", "RLock"]
 
@@ -23,8 +23,8 @@ class _Mutex(Primitive):
         self._reset()
 
     def _reset(self) -> None:
-        self._holder: Task | None = None
-        self._waiting: list[Task] = []
+        self._holder: TracedThread | None = None
+        self._waiting: list[TracedThread] = []
 
     def _at_fork_reinit(self) -> None:
         self._reset()
@@ -32,7 +32,7 @@ class _Mutex(Primitive):
     def describe(self) -> str:
         return f"{self.title()}, held by {self._holder.name}" if self._holder else self.title()
 
-    def _acquire(self, me: Task, blocking: bool, timeout: float) -> bool:
+    def _acquire(self, me: TracedThread, blocking: bool, timeout: float) -> bool:
         if self._holder is not None:
             if not blocking or timeout == 0:
                 return False
@@ -49,7 +49,7 @@ class _Mutex(Primitive):
         if self._waiting:
             self._run.invite(self._waiting)
 
-    def _wait_in_line(self, task: Task) -> None:
+    def _wait_in_line(self, task: TracedThread) -> None:
         """Let a thread that waits elsewhere wait for this lock, which is held, instead."""
         self._run.requeue(task, self, self._waiting)
 
@@ -85,7 +85,7 @@ class Lock(_Mutex):
         self._after(me, "released")
 
     def locked(self) -> bool:
-        self._before("looks at")
+        self._before("reads")
         return self._holder is not None
 
     def _is_owned(self) -> bool:
@@ -139,7 +139,7 @@ class RLock(_Mutex):
             self._free()
         self._after(me, "released")
 
-    def _enter(self, me: Task, blocking: bool, timeout: float) -> bool:
+    def _enter(self, me: TracedThread, blocking: bool, timeout: float) -> bool:
         if self._holder is not me and not self._acquire(me, blocking, timeout):
             return False
         self._depth += 1
@@ -183,7 +183,7 @@ class Condition(Primitive):
         self.release = self._lock.release
 
     def _reset(self) -> None:
-        self._waiting: list[Task] = []
+        self._waiting: list[TracedThread] = []
 
     def __enter__(self) -> bool:
         entered: bool = self._lock.__enter__()

@@ -6,13 +6,13 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from typing import Any
 
-from penstock.tck.explorer.scheduler import Run
+from penstock.tck.explorer.scheduler import ScheduledRun
 from penstock.tck.explorer.task import current_task
 
-__all__ = ["quiet_behind_its_run"]
+__all__ = ["quiet_after_its_run"]
 
 
-def quiet_behind_its_run(real_init: Callable[..., None]) -> Callable[..., None]:
+def quiet_after_its_run(real_init: Callable[..., None]) -> Callable[..., None]:
     """Return an ``__init__`` of loops that report nothing once their run is over.
 
     A run that is over unwinds its threads. So tasks are left where they stand, or have failed with
@@ -28,7 +28,7 @@ def quiet_behind_its_run(real_init: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
-def reporting_during(run: Run) -> Callable[[AbstractEventLoop, dict[str, Any]], object]:
+def reporting_during(run: ScheduledRun) -> Callable[[AbstractEventLoop, dict[str, Any]], object]:
     """Return a handler that does as usual until ``run`` is over."""
 
     def report(loop: AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Self
 from penstock.tck.explorer.opcodes import VISIBLE, visible_table
 from penstock.tck.explorer.tracing import (
     Level,
-    Subject,
+    TracedSubject,
     Tracer,
     count_step,
     is_explorers,
@@ -37,7 +37,7 @@ _TOOL_IDS = (4, 3, 5, 1, 0, 2)
 class MonitoringTracer(Tracer):
     """Registers callbacks for the whole process; threads outside the run ignore them."""
 
-    def __init__(self, subject: Subject, level: Level) -> None:
+    def __init__(self, subject: TracedSubject, level: Level) -> None:
         self._subject = subject
         self._level = level
         self._tool = -1

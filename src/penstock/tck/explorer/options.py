@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from penstock.tck.explorer.tracing import Level
 
-__all__ = ["Options", "checked_options"]
+__all__ = ["ExplorationOptions", "checked_options"]
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Options:
+class ExplorationOptions:
     """How to explore."""
 
     subject: tuple[ModuleType, ...]
@@ -38,11 +38,11 @@ def checked_options(
     max_steps: int,
     budget: float,
     race_timers: bool = False,
-) -> Options:
+) -> ExplorationOptions:
     """Return the options, or raise an error that names the wrong value and what is allowed."""
     if not callable(scenario):
         raise TypeError(f"scenario must be a function of one argument, not {scenario!r}")
-    return Options(
+    return ExplorationOptions(
         subject=_checked_subject(scenario, subject),
         level=_checked_level(level),
         bound=_checked_count("bound", bound, least=0),

@@ -1,7 +1,7 @@
 """Puts the explorer's primitives where a subject looks for the real ones, and takes them back.
 
 Names are replaced for a whole exploration, since each stand-in asks which run it serves. A lock or
-the like that exists before, such as a module's own lock, is replaced anew for each run.
+the like that exists before, such as a module's own lock, is replaced for each run.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from penstock.tck.explorer.bases import stand_ins_for_bases
 from penstock.tck.explorer.clocks import stand_ins_for_functions
 from penstock.tck.explorer.copies import copy_primitive, is_primitive
 from penstock.tck.explorer.locks import Condition, Lock, RLock
-from penstock.tck.explorer.places import Place, places_in
+from penstock.tck.explorer.places import PatchedPlace, places_in
 from penstock.tck.explorer.primitives import BoundedSemaphore, Event, Semaphore, SimpleQueue
 from penstock.tck.explorer.task import Abort
 from penstock.tck.explorer.threads import (
-    hash_by_sequence,
+    hash_by_number,
     numbered,
-    order_by_sequence,
+    order_by_number,
     stand_ins_for_thread,
 )
 
@@ -69,7 +69,7 @@ class Patches:
     def __init__(self, subject: Sequence[ModuleType]) -> None:
         self._subject = subject
         self._undo: list[Callable[[], None]] = []
-        self._existing: list[Place] = []
+        self._existing: list[PatchedPlace] = []
 
     def __enter__(self) -> Self:
         try:
@@ -102,8 +102,8 @@ class Patches:
             for name, method in methods.items():
                 self._set(kind, name, method)
         self._set(futures.Future, "__init__", numbered(futures.Future.__init__))
-        self._set(futures.Future, "__hash__", hash_by_sequence)
-        self._set(futures, "id", order_by_sequence)
+        self._set(futures.Future, "__hash__", hash_by_number)
+        self._set(futures, "id", order_by_number)
         for owner, name in (
             (threading, "_counter"),
             (pool, "_threads_queues"),
@@ -116,7 +116,7 @@ class Patches:
         for place in places_in([queue, pool, *self._subject]):
             self._consider(place, stand_ins)
 
-    def _consider(self, place: Place, stand_ins: Mapping[int, Any]) -> None:
+    def _consider(self, place: PatchedPlace, stand_ins: Mapping[int, Any]) -> None:
         if id(place.value) in stand_ins:
             self._undo.append(lambda: place.put(place.value))
             place.put(stand_ins[id(place.value)])
@@ -133,12 +133,12 @@ class Patches:
         _put(owner, name, value)
 
     def _silence_loops(self) -> None:
-        # Imported here: those who do not explore need not wait for asyncio.
+        # Imported here: those that do not explore need not wait for asyncio.
         from asyncio import BaseEventLoop
 
-        from penstock.tck.explorer.loops import quiet_behind_its_run
+        from penstock.tck.explorer.loops import quiet_after_its_run
 
-        self._set(BaseEventLoop, "__init__", quiet_behind_its_run(BaseEventLoop.__init__))
+        self._set(BaseEventLoop, "__init__", quiet_after_its_run(BaseEventLoop.__init__))
 
     def _silence_unraisable(self) -> None:
         # The same for finalizers and callbacks of weak references.

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from types import FunctionType, ModuleType
 from typing import Any
 
-__all__ = ["Place", "places_in"]
+__all__ = ["PatchedPlace", "places_in"]
 
 
 @dataclass(frozen=True)
-class Place:
+class PatchedPlace:
     """One place in the subject: what it held when it was found, and how to put something else."""
 
     value: Any
     put: Callable[[Any], None]
 
 
-def places_in(modules: Sequence[ModuleType]) -> Iterator[Place]:
+def places_in(modules: Sequence[ModuleType]) -> Iterator[PatchedPlace]:
     """Yield every place in ``modules``, and in the classes, functions and objects they define."""
     walk = _Walk({module.__name__ for module in modules})
     for module in modules:
@@ -35,24 +35,24 @@ class _Walk:
         self._module_names = module_names
         self._seen: set[int] = set()
 
-    def through_namespace(self, owner: Any) -> Iterator[Place]:
-        """Yield the attributes of a module, a class or an object, and what lies below them."""
+    def through_namespace(self, owner: Any) -> Iterator[PatchedPlace]:
+        """Yield the attributes of a module, a class or an object, and what is inside them."""
         for name, value in _attributes(owner).items():
             if isinstance(value, staticmethod):
-                yield Place(value.__func__, _static_setter(owner, name))
+                yield PatchedPlace(value.__func__, _static_setter(owner, name))
             else:
-                yield Place(value, _setter(owner, name))
-            yield from self._below(value)
+                yield PatchedPlace(value, _setter(owner, name))
+            yield from self._inside(value)
 
-    def _below(self, value: Any) -> Iterator[Place]:
+    def _inside(self, value: Any) -> Iterator[PatchedPlace]:
         if id(value) in self._seen:
             return
         self._seen.add(id(value))
         if isinstance(value, (staticmethod, classmethod)):
-            yield from self._below(value.__func__)
+            yield from self._inside(value.__func__)
         elif isinstance(value, property):
             for function in (value.fget, value.fset, value.fdel):
-                yield from self._below(function)
+                yield from self._inside(function)
         elif isinstance(value, FunctionType):
             yield from self._through_function(value)
         elif self._is_ours(value):
@@ -62,22 +62,22 @@ class _Walk:
         kind = value if isinstance(value, type) else type(value)
         return kind.__module__ in self._module_names
 
-    def _through_function(self, function: FunctionType) -> Iterator[Place]:
+    def _through_function(self, function: FunctionType) -> Iterator[PatchedPlace]:
         if function.__module__ not in self._module_names:
             return
         for index, value in enumerate(function.__defaults__ or ()):
-            yield Place(value, _default_setter(function, index))
-            yield from self._below(value)
+            yield PatchedPlace(value, _default_setter(function, index))
+            yield from self._inside(value)
         for name, value in (function.__kwdefaults__ or {}).items():
-            yield Place(value, _keyword_default_setter(function, name))
-            yield from self._below(value)
+            yield PatchedPlace(value, _keyword_default_setter(function, name))
+            yield from self._inside(value)
         for cell in function.__closure__ or ():
             try:
                 value = cell.cell_contents
             except ValueError:  # a name that is not bound yet
                 continue
-            yield Place(value, _cell_setter(cell))
-            yield from self._below(value)
+            yield PatchedPlace(value, _cell_setter(cell))
+            yield from self._inside(value)
 
 
 def _attributes(owner: Any) -> dict[str, Any]:

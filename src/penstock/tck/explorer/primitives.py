@@ -19,8 +19,8 @@ from queue import SimpleQueue as RealSimpleQueue
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from penstock.tck.explorer.scheduler import Run
-from penstock.tck.explorer.task import Task, current_task
+from penstock.tck.explorer.scheduler import ScheduledRun
+from penstock.tck.explorer.task import TracedThread, current_task
 
 __all__ = [
     "BoundedSemaphore",
@@ -35,14 +35,14 @@ class Primitive:
     """What all primitives share: their run, a name for reports, and the switch points.
 
     At level ``gil`` a thread can be switched before what may have to wait and after what took
-    effect. At the other levels there is one switch point, in front of each operation.
+    effect. At the other levels there is one switch point, before each operation.
     """
 
     exclusive = False
     calls_subject = False
     """Whether its operations call methods that the subject defines."""
     _real: Callable[..., Any]
-    _run: Run
+    _run: ScheduledRun
     _name = ""
 
     def __new__(cls, *arguments: Any, **options: Any) -> Any:
@@ -65,7 +65,7 @@ class Primitive:
             self._name = f"{kind} {self._run.number(kind)}"
         return self._name
 
-    def _before(self, operation: str, *, switch: bool = True) -> Task:
+    def _before(self, operation: str, *, switch: bool = True) -> TracedThread:
         """Announce an operation; return the task that performs it."""
         run = self._run
         me = run.current
@@ -77,7 +77,7 @@ class Primitive:
             run.note(me, f"{operation} {self.title()}")
         return me
 
-    def _foreign_use(self, operation: str, switch: bool) -> Task:
+    def _foreign_use(self, operation: str, switch: bool) -> TracedThread:
         task = current_task()
         if task is None or task.run is self._run:
             return self._run.stranger(self)
@@ -93,7 +93,7 @@ class Primitive:
     def _reset(self) -> None:
         raise NotImplementedError
 
-    def _after(self, me: Task, operation: str) -> None:
+    def _after(self, me: TracedThread, operation: str) -> None:
         """Let others see the effect before the caller goes on."""
         if self._run.exact and me is not self._run.outsider:
             self._run.point(operation)
@@ -112,10 +112,10 @@ class Event(Primitive):
 
     def _reset(self) -> None:
         self._flag = False
-        self._waiting: list[Task] = []
+        self._waiting: list[TracedThread] = []
 
     def is_set(self) -> bool:
-        self._before("looks at")
+        self._before("reads")
         return self._flag
 
     isSet = is_set  # noqa: N815 - the old name in threading
@@ -135,7 +135,7 @@ class Event(Primitive):
         me = self._before("waits on")
         if self._flag or (timeout is not None and timeout <= 0):
             flag = self._flag
-            self._after(me, "looked at")
+            self._after(me, "read")
             return flag
         return self._run.block(self, self._waiting, self._deadline(timeout))
 
@@ -153,7 +153,7 @@ class Semaphore(Primitive):
 
     def _reset(self) -> None:
         self._value = self._initial_value
-        self._waiting: list[Task] = []
+        self._waiting: list[TracedThread] = []
 
     def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
         if not blocking and timeout is not None:
@@ -214,7 +214,7 @@ class SimpleQueue(Primitive):
 
     def _reset(self) -> None:
         self._items: deque[Any] = deque()
-        self._waiting: list[Task] = []
+        self._waiting: list[TracedThread] = []
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
         me = self._before("puts into", switch=not self._run.exact)
@@ -244,11 +244,11 @@ class SimpleQueue(Primitive):
         return self.get(block=False)
 
     def empty(self) -> bool:
-        self._before("looks at")
+        self._before("reads")
         return not self._items
 
     def qsize(self) -> int:
-        self._before("looks at")
+        self._before("reads")
         return len(self._items)
 
     def __class_getitem__(cls, item: Any) -> type[Self]:

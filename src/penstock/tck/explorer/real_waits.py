@@ -54,7 +54,7 @@ def _read() -> _Reading:
 
 
 class RealWaits:
-    """Watches the calling thread between `resume` and `look`."""
+    """Watches the calling thread between `resume` and `seconds_waited`."""
 
     def __init__(self) -> None:
         self._last: _Reading | None = None
@@ -63,8 +63,8 @@ class RealWaits:
         """Begin to watch the calling thread, which just got the baton."""
         self._last = _read()
 
-    def look(self) -> float:
-        """Return the seconds that the calling thread waited since the last look, if it did."""
+    def seconds_waited(self) -> float:
+        """Return the seconds that the calling thread waited since the last call, if it did."""
         now = _read()
         last, self._last = self._last or now, now
         idle = (now.wall - last.wall) - (now.used - last.used) - (now.queued - last.queued)

@@ -1,9 +1,8 @@
 """One run of a scenario: the baton, blocking and waking, virtual time, quiescence.
 
 Every thread of a run is a real thread, but only the holder of the baton runs; all others wait for
-their own baton lock. The holder gives the baton away in `Run.point`, where a switch is possible,
-in `Run.block`, where it is forced, and when it ends. Nothing else switches, so the answers of the
-strategy decide the whole run.
+their own baton lock. The holder gives the baton away in `point`, where a switch is possible, in
+`block`, where it is forced, and when it ends. So the strategy's answers decide the whole run.
 
 Virtual time stands still while a thread can run. When none can, a thread that waits for quiescence
 goes on first; only then does time jump to the next deadline. If timers race, each decision can
@@ -22,21 +21,21 @@ from penstock.tck.explorer.task import (
     Abort,
     Awaited,
     End,
-    Outcome,
+    RunEnd,
     RunnableTasks,
-    Task,
+    TracedThread,
     controlled_threads,
     park,
 )
 from penstock.tck.explorer.timers import Timers
 from penstock.tck.explorer.tracing import Tracer
-from penstock.tck.explorer.trail import Recorder, describe_error
+from penstock.tck.explorer.trail import TrailRecorder, describe_error
 from penstock.tck.explorer.workers import Workers
 
 if TYPE_CHECKING:
     from penstock.tck.explorer.search import Strategy
 
-__all__ = ["Run"]
+__all__ = ["ScheduledRun"]
 
 FAIR_STREAK = 100
 """Points that a thread may pass while others could run, before the next one gets a turn.
@@ -47,7 +46,7 @@ PATIENCE = 20
 """How often a thread may swallow `Abort` before it is parked for good."""
 
 
-class Run:
+class ScheduledRun:
     """One schedule from its first step to its end."""
 
     def __init__(
@@ -59,7 +58,7 @@ class Run:
         max_steps: int,
         exact: bool,
         race_timers: bool = False,
-        recorder: Recorder | None = None,
+        recorder: TrailRecorder | None = None,
     ) -> None:
         self.strategy = strategy
         self.tracer = tracer
@@ -75,34 +74,34 @@ class Run:
         self.decisions = 0
         self.deviations: list[tuple[int, int]] = []
         self.fingerprint = 0
-        self.tasks: list[Task] = []
+        self.tasks: list[TracedThread] = []
         self.runnable = RunnableTasks()
-        self.outcome: Outcome | None = None
+        self.outcome: RunEnd | None = None
         self.aborting = False
         self.over = _thread.allocate_lock()
         self.over.acquire()
         self.forgiven: tuple[type[BaseException], ...] = ()
-        self.outsider = Task(self, -1, "a thread outside the run", lambda: None)
+        self.outsider = TracedThread(self, -1, "a thread outside the run", lambda: None)
         self.current = self.outsider
         self.racing: tuple[int, ...] = ()
         """The tasks whose deadline comes next, where that is another answer to a decision."""
         self._timers = Timers()
-        self.settlers: list[Task] = []
+        self.settlers: list[TracedThread] = []
         self._numbers: dict[str, int] = {}
         self._stopped = _thread.allocate_lock()
 
     # The life of a thread.
 
-    def spawn(self, body: Callable[[], object], name: str = "") -> Task:
+    def spawn(self, body: Callable[[], object], name: str = "") -> TracedThread:
         """Add a thread that runs ``body``. It gets its system thread when it is first chosen."""
         number = len(self.tasks)
         label = f"T{number}" if number else "scenario"
-        task = Task(self, number, f"{label} ({name})" if name else label, body)
+        task = TracedThread(self, number, f"{label} ({name})" if name else label, body)
         self.tasks.append(task)
         self.runnable.add(task)
         return task
 
-    def start(self, me: Task, body: Callable[[], object], name: str = "") -> Task:
+    def start(self, me: TracedThread, body: Callable[[], object], name: str = "") -> TracedThread:
         """Add a thread on behalf of ``me``."""
         if self.aborting:
             self.die(me)
@@ -111,7 +110,7 @@ class Run:
             self.note(me, f"starts {child.name}")
         return child
 
-    def launch(self, task: Task) -> bool:
+    def launch(self, task: TracedThread) -> bool:
         """Start the system thread of ``task``, which begins as the holder of the baton."""
         before, self.current = self.current, task
         task.launched = True
@@ -120,13 +119,13 @@ class Run:
         except RuntimeError as error:
             self.current, task.launched = before, False
             self.stop(
-                Outcome(End.UNCONTROLLED, f"the system has no thread for {task.name}: {error}")
+                RunEnd(End.UNCONTROLLED, f"the system has no thread for {task.name}: {error}")
             )
         else:
             task.worker.start(lambda: self._live(task), task.ended)
         return task.launched
 
-    def _live(self, task: Task) -> None:
+    def _live(self, task: TracedThread) -> None:
         task.ident = get_ident()
         controlled_threads[task.ident] = task
         try:
@@ -137,11 +136,11 @@ class Run:
         except Abort:
             pass
         except BaseException as error:
-            self.stop(Outcome(End.UNCONTROLLED, f"the explorer itself failed: {error!r}"))
+            self.stop(RunEnd(End.UNCONTROLLED, f"the explorer itself failed: {error!r}"))
         finally:
             del controlled_threads[task.ident]
 
-    def _work(self, task: Task) -> None:
+    def _work(self, task: TracedThread) -> None:
         try:
             try:
                 task.body()
@@ -152,12 +151,12 @@ class Run:
         except Abort:
             pass
         except KeyboardInterrupt:
-            self.stop(Outcome(End.INTERRUPTED))
+            self.stop(RunEnd(End.INTERRUPTED))
         except self.forgiven:
             pass
         except BaseException as error:
             if not isinstance(error, SystemExit) or task.number == 0:
-                self.stop(Outcome(End.VIOLATED, f"{task.name} raised {describe_error(error)}"))
+                self.stop(RunEnd(End.VIOLATED, f"{task.name} raised {describe_error(error)}"))
 
     def traced(self, body: Callable[[], object]) -> None:
         """Call ``body``, which is the subject's, with switch points in its code."""
@@ -167,7 +166,7 @@ class Run:
         finally:
             self.tracer.detach()
 
-    def _finish(self, task: Task) -> None:
+    def _finish(self, task: TracedThread) -> None:
         task.finished = True
         if self.aborting:
             return
@@ -184,21 +183,21 @@ class Run:
 
     # Switching.
 
-    def operator(self, subject: Awaited) -> Task:
+    def operator(self, subject: Awaited) -> TracedThread:
         """Return the task that is about to use ``subject``: the holder of the baton."""
         me = self.current
         if self.aborting or me.ident != get_ident():
             return self.stranger(subject)
         return me
 
-    def stranger(self, subject: Awaited) -> Task:
+    def stranger(self, subject: Awaited) -> TracedThread:
         """Unwind the calling thread of a run that is over; return `outsider` for any other."""
         me = controlled_threads.get(get_ident())
         if me is not None and me.run.aborting:
             me.run.die(me)
         if me is None and not self.aborting:
             text = f"a thread that the explorer did not start uses {subject.describe()}"
-            self.stop(Outcome(End.UNCONTROLLED, text))
+            self.stop(RunEnd(End.UNCONTROLLED, text))
         return self.outsider
 
     def point(self, place: Hashable) -> None:
@@ -238,7 +237,9 @@ class Run:
             if chosen is not me:
                 self._switch(me, chosen)
 
-    def block(self, awaited: Awaited, queue: list[Task], deadline: float | None = None) -> bool:
+    def block(
+        self, awaited: Awaited, queue: list[TracedThread], deadline: float | None = None
+    ) -> bool:
         """Wait in ``queue`` until woken; return False if ``deadline`` came first."""
         me = self.operator(awaited)
         if me is self.outsider:
@@ -256,7 +257,7 @@ class Run:
             self._switch(me, chosen)
         return self._resume(me)
 
-    def _resume(self, me: Task) -> bool:
+    def _resume(self, me: TracedThread) -> bool:
         if me in me.queue:
             me.queue.remove(me)
         self._timers.stop(me)
@@ -265,7 +266,7 @@ class Run:
         me.timed_out = False
         return woken
 
-    def _next(self) -> Task | None:
+    def _next(self) -> TracedThread | None:
         while not self.runnable.numbers:
             if not self._idle():
                 return None
@@ -274,7 +275,7 @@ class Run:
             return first
         return self._decide(first, False, "stopped")
 
-    def _decide(self, default: Task, preempts: bool, place: Hashable) -> Task:
+    def _decide(self, default: TracedThread, preempts: bool, place: Hashable) -> TracedThread:
         if self.race_timers:
             self.racing = self._timers.next_numbers() if self._timers_race() else ()
         able = self.runnable.numbers, self.racing
@@ -282,7 +283,7 @@ class Run:
         try:
             number = self.strategy.choose(self, default.number, preempts)
         except LookupError as misfit:
-            self.stop(Outcome(End.MISFIT, str(misfit)))
+            self.stop(RunEnd(End.MISFIT, str(misfit)))
             self.die(self.current)
         if number != default.number:
             self.deviations.append((self.decisions, number))
@@ -297,7 +298,7 @@ class Run:
         possible = self.race_timers and self._timers and not self.settlers
         return bool(possible) and not self.tasks[0].finished
 
-    def _switch(self, me: Task, chosen: Task) -> None:
+    def _switch(self, me: TracedThread, chosen: TracedThread) -> None:
         self._pass_baton(chosen)
         me.baton.acquire()
         if self.aborting:
@@ -305,7 +306,7 @@ class Run:
         if self.recorder is not None:
             self.recorder.resume()
 
-    def _pass_baton(self, chosen: Task) -> None:
+    def _pass_baton(self, chosen: TracedThread) -> None:
         if self.recorder is not None:
             self.recorder.pause(self.current.name)
             self.recorder.switch(chosen.name)
@@ -318,23 +319,23 @@ class Run:
 
     # Waking.
 
-    def wake(self, queue: list[Task]) -> None:
+    def wake(self, queue: list[TracedThread]) -> None:
         """Let every thread of ``queue`` go on and empty it."""
         self.invite(queue)
         queue.clear()
 
-    def invite(self, queue: list[Task]) -> None:
+    def invite(self, queue: list[TracedThread]) -> None:
         """Let the threads of ``queue`` compete for what they wait for; they stay in it."""
         for task in queue:
             self.runnable.add(task)
 
-    def dismiss(self, queue: list[Task]) -> None:
+    def dismiss(self, queue: list[TracedThread]) -> None:
         """Take an invitation back, because another thread was faster."""
         for task in queue:
             if not task.timed_out:
                 self.runnable.discard(task)
 
-    def requeue(self, task: Task, awaited: Awaited, queue: list[Task]) -> None:
+    def requeue(self, task: TracedThread, awaited: Awaited, queue: list[TracedThread]) -> None:
         """Make a blocked thread wait for something else, and without a deadline."""
         self._timers.stop(task)
         task.awaits, task.queue = awaited, queue
@@ -360,18 +361,18 @@ class Run:
             task.timed_out = True
             self.runnable.add(task)
 
-    def _livelock(self, me: Task) -> NoReturn:
+    def _livelock(self, me: TracedThread) -> NoReturn:
         self.stop(livelock(self.tasks, self.max_steps))
         self.die(me)
 
-    def stop(self, outcome: Outcome) -> None:
+    def stop(self, outcome: RunEnd) -> None:
         """End the run. The first outcome stands; from now on every operation raises `Abort`."""
         if self._stopped.acquire(blocking=False):
             self.outcome = outcome
             self.aborting = True
             self.over.release()
 
-    def die(self, me: Task) -> NoReturn:
+    def die(self, me: TracedThread) -> NoReturn:
         """Unwind the calling thread; park it for good if it keeps swallowing that."""
         me.aborts += 1
         if me.aborts > PATIENCE:
@@ -380,7 +381,7 @@ class Run:
 
     # What reports need.
 
-    def note(self, me: Task, text: str) -> None:
+    def note(self, me: TracedThread, text: str) -> None:
         """Add what ``me`` does to the trail, if there is one."""
         if self.recorder is not None:
             self.recorder.note(me.name, text)

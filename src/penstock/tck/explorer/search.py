@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from penstock.tck.explorer.scheduler import Run
+from penstock.tck.explorer.scheduler import ScheduledRun
 
-__all__ = ["OTHER_WAY", "DepthFirst", "Guided", "Plan", "RandomWalk", "Strategy"]
+__all__ = ["OTHER_WAY", "DepthFirst", "Guided", "RandomWalk", "SchedulePlan", "Strategy"]
 
 Deviations = tuple[tuple[int, int], ...]
 """Pairs of a decision's index and the number of the thread that went on."""
@@ -31,9 +31,9 @@ OTHER_WAY = (
 
 
 class Strategy(Protocol):
-    """Answers every question of a run: who goes on?"""
+    """Answers every question of a run: which thread goes on?"""
 
-    def choose(self, run: Run, default: int, preempts: bool) -> int:
+    def choose(self, run: ScheduledRun, default: int, preempts: bool) -> int:
         """Return the number of the next task, of ``run.runnable.numbers`` or ``run.racing``.
 
         ``preempts`` says that any other answer than ``default`` interrupts a thread that could go
@@ -42,7 +42,7 @@ class Strategy(Protocol):
 
 
 @dataclass(frozen=True)
-class Plan:
+class SchedulePlan:
     """The deviations of a schedule, and the trail that must lead to the last of them."""
 
     deviations: Deviations = ()
@@ -60,7 +60,7 @@ class Decisions:
         self._numbers: list[tuple[int, ...]] = []
         self._racing: dict[int, tuple[int, ...]] = {}
 
-    def add(self, run: Run, default: int, preempts: bool) -> None:
+    def add(self, run: ScheduledRun, default: int, preempts: bool) -> None:
         self._defaults.append(default)
         self._preempts.append(preempts)
         self._fingerprints.append(run.fingerprint)
@@ -68,12 +68,12 @@ class Decisions:
             self._racing[len(self._numbers)] = run.racing
         self._numbers.append(run.runnable.numbers)
 
-    def other_answers(self, deviations: Deviations, preempting: bool) -> Iterator[Plan]:
+    def other_answers(self, deviations: Deviations, preempting: bool) -> Iterator[SchedulePlan]:
         """Yield the schedules that go another way once, after ``deviations``."""
         for offset in range(len(self._numbers)):
             for number in self._answers(offset, preempting):
                 deviation = self._begin + offset, number
-                yield Plan((*deviations, deviation), self._fingerprints[offset])
+                yield SchedulePlan((*deviations, deviation), self._fingerprints[offset])
 
     def _answers(self, offset: int, preempting: bool) -> Iterator[int]:
         if bool(self._preempts[offset]) is preempting:
@@ -88,13 +88,13 @@ class Decisions:
 class Guided:
     """Follows a plan and then the default; remembers the decisions after the last deviation."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SchedulePlan) -> None:
         self._plan = plan
         self._answers = dict(plan.deviations)
         self._last = plan.deviations[-1][0] if plan.deviations else -1
         self.decisions = Decisions(self._last + 1)
 
-    def choose(self, run: Run, default: int, preempts: bool) -> int:
+    def choose(self, run: ScheduledRun, default: int, preempts: bool) -> int:
         index = run.decisions
         if index > self._last:
             self.decisions.add(run, default, preempts)
@@ -107,7 +107,7 @@ class Guided:
             raise LookupError(f"decision {index} cannot go to thread {answer}: only {able} can run")
         return answer
 
-    def was_followed(self, run: Run) -> bool:
+    def was_followed(self, run: ScheduledRun) -> bool:
         """Say whether ``run`` came as far as the last deviation."""
         return run.decisions > self._last
 
@@ -118,7 +118,7 @@ class RandomWalk:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
 
-    def choose(self, run: Run, default: int, preempts: bool) -> int:
+    def choose(self, run: ScheduledRun, default: int, preempts: bool) -> int:
         if preempts and self._random.random() >= _PREEMPTION_CHANCE:
             return default
         if run.racing and self._random.random() < _PREEMPTION_CHANCE:
@@ -132,10 +132,10 @@ class DepthFirst:
     def __init__(self, bound: int) -> None:
         self._bound = bound
         self._preemptions = 0
-        self._pending: list[list[Iterator[Plan]]] = [[] for _ in range(bound + 1)]
-        self._root: Plan | None = Plan()
+        self._pending: list[list[Iterator[SchedulePlan]]] = [[] for _ in range(bound + 1)]
+        self._root: SchedulePlan | None = SchedulePlan()
 
-    def next(self) -> Plan | None:
+    def next(self) -> SchedulePlan | None:
         """Return a schedule that was not run yet, or None when there is none left."""
         if self._root is not None:
             root, self._root = self._root, None
@@ -150,7 +150,7 @@ class DepthFirst:
             self._preemptions += 1
         return None
 
-    def learn(self, plan: Plan, decisions: Decisions) -> None:
+    def learn(self, plan: SchedulePlan, decisions: Decisions) -> None:
         """Note the decisions that a run of ``plan`` met."""
         free = decisions.other_answers(plan.deviations, preempting=False)
         self._pending[self._preemptions].append(free)

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from penstock.tck.explorer.budget import Budget
 from penstock.tck.explorer.cores import OneCore
 from penstock.tck.explorer.environment import Environment
-from penstock.tck.explorer.options import Options
+from penstock.tck.explorer.options import ExplorationOptions
 from penstock.tck.explorer.patching import Patches
-from penstock.tck.explorer.scheduler import Run
+from penstock.tck.explorer.scheduler import ScheduledRun
 from penstock.tck.explorer.search import Strategy
-from penstock.tck.explorer.task import End, Outcome, current_task
+from penstock.tck.explorer.task import End, RunEnd, current_task
 from penstock.tck.explorer.threads import bound, release_all
 from penstock.tck.explorer.tracers import tracer_for
 from penstock.tck.explorer.tracing import Level, Tracer
-from penstock.tck.explorer.trail import Recorder
+from penstock.tck.explorer.trail import TrailRecorder
 from penstock.tck.explorer.watchdog import execute
 from penstock.tck.explorer.workers import Workers
 
@@ -28,7 +28,7 @@ __all__ = ["Result", "Scenario", "Session", "open_session"]
 Scenario = Callable[[Environment], object]
 
 _TIDY_EVERY = 64
-"""Schedules after which garbage is collected and an idle core is looked for."""
+"""Schedules after which garbage is collected and an idle core is sought."""
 _YOUNG = 1
 """The generations of the collector that hold what the runs made, and not the whole process."""
 
@@ -42,8 +42,8 @@ _one_at_a_time = threading.Lock()
 class Result:
     """A run that is over."""
 
-    run: Run
-    outcome: Outcome
+    run: ScheduledRun
+    outcome: RunEnd
     leaked: int
 
 
@@ -53,7 +53,7 @@ class Session:
     def __init__(
         self,
         scenario: Scenario,
-        options: Options,
+        options: ExplorationOptions,
         patches: Patches,
         tracer: Tracer,
         core: OneCore,
@@ -82,7 +82,7 @@ class Session:
         """Run one schedule that does not count: it fills caches and imports modules."""
         return self._run(strategy, None, self.budget)
 
-    def record(self, strategy: Strategy, recorder: Recorder) -> Result:
+    def record(self, strategy: Strategy, recorder: TrailRecorder) -> Result:
         """Run a known schedule once more and record its trail; the budget may be overdrawn."""
         return self._run(strategy, recorder, Budget(max(self.budget.left, _RECORDING)))
 
@@ -90,9 +90,9 @@ class Session:
         """End the threads that are kept for runs."""
         self._workers.close()
 
-    def _run(self, strategy: Strategy, recorder: Recorder | None, budget: Budget) -> Result:
+    def _run(self, strategy: Strategy, recorder: TrailRecorder | None, budget: Budget) -> Result:
         options = self.options
-        run = Run(
+        run = ScheduledRun(
             strategy,
             self._tracer,
             self._workers,
@@ -118,7 +118,7 @@ class Session:
 
 
 @contextmanager
-def open_session(scenario: Scenario, options: Options) -> Iterator[Session]:
+def open_session(scenario: Scenario, options: ExplorationOptions) -> Iterator[Session]:
     """Prepare the process for runs of ``scenario``, and leave it as it was."""
     if current_task() is not None:
         raise RuntimeError("a scenario cannot start an exploration of its own")

@@ -12,7 +12,7 @@ from penstock.tck.explorer.inlining import entered_from_c
 from penstock.tck.explorer.opcodes import CALL, VISIBLE, switch_table, visible_table
 from penstock.tck.explorer.tracing import (
     Level,
-    Subject,
+    TracedSubject,
     Tracer,
     count_step,
     is_explorers,
@@ -30,7 +30,7 @@ _TraceFunction = Callable[[FrameType, str, Any], Any]
 class SettraceTracer(Tracer):
     """Sets a trace function in each thread of a run."""
 
-    def __init__(self, subject: Subject, level: Level) -> None:
+    def __init__(self, subject: TracedSubject, level: Level) -> None:
         self._trace = _GilTrace(subject) if level is Level.GIL else _VisibleTrace(subject)
         self._untraced = untraced_operations()
 
@@ -70,7 +70,7 @@ class _Known:
 class _Trace:
     """Finds the trace function for the body of each function that is entered."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: TracedSubject) -> None:
         self._subject = subject
         self._known: dict[int, _Known] = {}
 
@@ -98,7 +98,7 @@ class _Trace:
 class _GilTrace(_Trace):
     """Switches on entry, on arrival of a back jump, and after calls of C functions."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: TracedSubject) -> None:
         super().__init__(subject)
         # By frame: up to which offset its next instruction is a place to switch.
         self._pending: dict[int, int] = {}

@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 if TYPE_CHECKING:
-    from penstock.tck.explorer.scheduler import Run
+    from penstock.tck.explorer.scheduler import ScheduledRun
     from penstock.tck.explorer.workers import Worker
 
 __all__ = [
@@ -21,9 +21,9 @@ __all__ = [
     "Deadline",
     "End",
     "Group",
-    "Outcome",
+    "RunEnd",
     "RunnableTasks",
-    "Task",
+    "TracedThread",
     "controlled_threads",
     "current_task",
     "park",
@@ -49,7 +49,7 @@ class End(Enum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunEnd:
     """How a run ended: why, what was seen, and which rule that breaks if the scenario said so."""
 
     end: End
@@ -62,13 +62,13 @@ class Awaited(Protocol):
 
     @property
     def exclusive(self) -> bool:
-        """Whether the wait can never end by itself once all threads are idle, as for a lock."""
+        """Whether the wait can never end on its own once all threads are idle, as for a lock."""
 
     def describe(self) -> str:
         """Name it for a report."""
 
 
-class Task:
+class TracedThread:
     """One thread of a run."""
 
     __slots__ = (
@@ -97,7 +97,9 @@ class Task:
 
     exclusive = False
 
-    def __init__(self, run: Run, number: int, name: str, body: Callable[[], object]) -> None:
+    def __init__(
+        self, run: ScheduledRun, number: int, name: str, body: Callable[[], object]
+    ) -> None:
         self.run = run
         self.number = number
         self.name = name
@@ -109,10 +111,10 @@ class Task:
         self.launched = self.finished = self.parked = self.interrupted = False
         self.runnable = False
         self.awaits: Awaited | None = None
-        self.queue: list[Task] = []
+        self.queue: list[TracedThread] = []
         self.deadline: float | None = None
         self.timed_out = False
-        self.joiners: list[Task] = []
+        self.joiners: list[TracedThread] = []
         self.group: Group | None = None
         self.streak = self.aborts = 0
 
@@ -125,24 +127,24 @@ class RunnableTasks:
 
     def __init__(self) -> None:
         self.numbers: tuple[int, ...] = ()
-        self._tasks: list[Task] = []
+        self._tasks: list[TracedThread] = []
 
-    def add(self, task: Task) -> None:
+    def add(self, task: TracedThread) -> None:
         if not task.runnable:
             task.runnable = True
             insort(self._tasks, task, key=_number_of)
             self.numbers = tuple(map(_number_of, self._tasks))
 
-    def discard(self, task: Task) -> None:
+    def discard(self, task: TracedThread) -> None:
         if task.runnable:
             task.runnable = False
             self._tasks.remove(task)
             self.numbers = tuple(map(_number_of, self._tasks))
 
-    def first(self) -> Task:
+    def first(self) -> TracedThread:
         return self._tasks[0]
 
-    def after(self, task: Task) -> Task:
+    def after(self, task: TracedThread) -> TracedThread:
         """Return the one whose turn comes after ``task``, round and round."""
         return next((other for other in self._tasks if other.number > task.number), self.first())
 
@@ -152,10 +154,10 @@ class Group:
 
     exclusive = False
 
-    def __init__(self, tasks: Sequence[Task]) -> None:
+    def __init__(self, tasks: Sequence[TracedThread]) -> None:
         self.tasks = tasks
         self.unfinished = len(tasks)
-        self.waiting: list[Task] = []
+        self.waiting: list[TracedThread] = []
         for task in tasks:
             task.group = self
 
@@ -184,16 +186,16 @@ class _Quiescence:
 
 QUIESCENCE = _Quiescence()
 
-controlled_threads: dict[int, Task] = {}
+controlled_threads: dict[int, TracedThread] = {}
 """The tasks of all live runs by the identity of their thread."""
 
 
-def current_task() -> Task | None:
+def current_task() -> TracedThread | None:
     """Return the task of the calling thread, or None if no run controls this thread."""
     return controlled_threads.get(_thread.get_ident())
 
 
-def park(task: Task) -> NoReturn:
+def park(task: TracedThread) -> NoReturn:
     """Hold the calling thread for ever: it cannot be ended, but must not go on."""
     task.parked = True
     task.ended.release()

@@ -10,14 +10,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from penstock.tck.explorer.scheduler import Run
-from penstock.tck.explorer.task import Task, current_task
+from penstock.tck.explorer.scheduler import ScheduledRun
+from penstock.tck.explorer.task import TracedThread, current_task
 
 __all__ = [
     "bound",
-    "hash_by_sequence",
+    "hash_by_number",
     "numbered",
-    "order_by_sequence",
+    "order_by_number",
     "release_all",
     "spawn_thread",
     "stand_ins_for_thread",
@@ -40,7 +40,7 @@ class _Started:
         self._flag = True
 
 
-def bound(task: Task, thread: threading.Thread, body: Callable[[], object]) -> None:
+def bound(task: TracedThread, thread: threading.Thread, body: Callable[[], object]) -> None:
     """Run ``body`` with ``thread`` as the object that stands for ``task`` in `threading`."""
     identity = task.number + 1
     vars(thread).update(_ident=identity, _native_id=identity, _explored=task)
@@ -58,7 +58,7 @@ def release(thread: threading.Thread) -> None:
     vars(thread).update(_is_stopped=True, _started=_Started())
 
 
-def release_all(run: Run) -> None:
+def release_all(run: ScheduledRun) -> None:
     """Take out the threads of a run that could not be ended."""
     for thread in list(_active.values()):
         task = vars(thread).get("_explored")
@@ -66,7 +66,7 @@ def release_all(run: Run) -> None:
             release(thread)
 
 
-def spawn_thread(me: Task, thread: threading.Thread, label: str) -> Task:
+def spawn_thread(me: TracedThread, thread: threading.Thread, label: str) -> TracedThread:
     """Let ``thread`` run from now on, without giving it the baton."""
     if "_explored" in vars(thread) or vars(thread)["_started"].is_set():
         raise RuntimeError("threads can only be started once")
@@ -86,29 +86,29 @@ def numbered(real_init: Callable[..., None]) -> Callable[..., None]:
     def init(self: object, *arguments: Any, **options: Any) -> None:
         task = current_task()
         if task is not None:
-            vars(self)["_sequence"] = task.run.number("object")
+            vars(self)["_explorer_number"] = task.run.number("object")
         real_init(self, *arguments, **options)
 
     return init
 
 
-def hash_by_sequence(self: object) -> int:
+def hash_by_number(self: object) -> int:
     """Hash an object by the number that `numbered` gave it, if it did."""
-    sequence = vars(self).get("_sequence")
-    return object.__hash__(self) if sequence is None else hash(sequence)
+    number = vars(self).get("_explorer_number")
+    return object.__hash__(self) if number is None else hash(number)
 
 
-def order_by_sequence(thing: object) -> int:
+def order_by_number(thing: object) -> int:
     """Take the place of ``id`` where it serves to sort objects that `numbered` counts."""
-    sequence = getattr(thing, "_sequence", None)
-    return id(thing) if sequence is None else int(sequence)
+    number = getattr(thing, "_explorer_number", None)
+    return id(thing) if number is None else int(number)
 
 
 def stand_ins_for_thread() -> Mapping[str, Any]:
     """Return the methods to replace in `threading.Thread`."""
     return {
         "__init__": _init,
-        "__hash__": hash_by_sequence,
+        "__hash__": hash_by_number,
         "start": _start,
         "join": _join,
         "is_alive": _is_alive,
@@ -137,7 +137,7 @@ def _start(self: threading.Thread) -> None:
 
 
 def _join(self: threading.Thread, timeout: float | None = None) -> None:
-    target: Task | None = vars(self).get("_explored")
+    target: TracedThread | None = vars(self).get("_explored")
     if target is None:
         _real_join(self, timeout)
     elif target is current_task():
@@ -146,7 +146,7 @@ def _join(self: threading.Thread, timeout: float | None = None) -> None:
         _join_task(target, timeout)
 
 
-def _join_task(target: Task, timeout: float | None) -> None:
+def _join_task(target: TracedThread, timeout: float | None) -> None:
     run = target.run
     run.point("joins")
     if not target.finished and (timeout is None or timeout > 0):
@@ -155,7 +155,7 @@ def _join_task(target: Task, timeout: float | None) -> None:
 
 
 def _is_alive(self: threading.Thread) -> bool:
-    target: Task | None = vars(self).get("_explored")
+    target: TracedThread | None = vars(self).get("_explored")
     return _real_is_alive(self) if target is None else not target.finished
 
 

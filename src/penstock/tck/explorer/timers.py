@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from penstock.tck.explorer.task import Task
+from penstock.tck.explorer.task import TracedThread
 
 __all__ = ["Timers"]
 
@@ -13,18 +13,18 @@ class Timers:
     """Blocked tasks that go on when their moment of virtual time has come."""
 
     def __init__(self) -> None:
-        self._tasks: list[Task] = []
+        self._tasks: list[TracedThread] = []
 
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
-    def start(self, task: Task, deadline: float | None) -> None:
+    def start(self, task: TracedThread, deadline: float | None) -> None:
         """Let ``task`` wait until ``deadline``, or for ever."""
         task.deadline = deadline
         if deadline is not None:
             self._tasks.append(task)
 
-    def stop(self, task: Task) -> None:
+    def stop(self, task: TracedThread) -> None:
         """Let ``task`` have no deadline any more."""
         if task.deadline is not None:
             self._tasks.remove(task)
@@ -34,7 +34,7 @@ class Timers:
         """Return the earliest deadline; there must be one."""
         return min(task.deadline for task in self._tasks if task.deadline is not None)
 
-    def due(self, moment: float) -> Sequence[Task]:
+    def due(self, moment: float) -> Sequence[TracedThread]:
         """Return the tasks whose deadline is not after ``moment``."""
         return [
             task for task in self._tasks if task.deadline is not None and task.deadline <= moment

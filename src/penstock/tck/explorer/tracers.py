@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from types import ModuleType
 
-from penstock.tck.explorer.tracing import Level, Subject, Tracer
+from penstock.tck.explorer.tracing import Level, TracedSubject, Tracer
 
 if sys.version_info >= (3, 12):
     from penstock.tck.explorer.monitoring import MonitoringTracer as TracerOfThisPython
@@ -18,4 +18,4 @@ __all__ = ["tracer_for"]
 
 def tracer_for(level: Level, modules: Sequence[ModuleType]) -> Tracer:
     """Return the tracer of ``level`` for the subject's modules."""
-    return Tracer() if level is Level.SYNC else TracerOfThisPython(Subject(modules), level)
+    return Tracer() if level is Level.SYNC else TracerOfThisPython(TracedSubject(modules), level)

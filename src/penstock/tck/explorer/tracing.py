@@ -19,7 +19,7 @@ from penstock.tck.explorer.task import controlled_threads
 
 __all__ = [
     "Level",
-    "Subject",
+    "TracedSubject",
     "Tracer",
     "count_step",
     "is_explorers",
@@ -60,7 +60,7 @@ class Tracer:
         """Stop tracing the calling thread."""
 
 
-class Subject:
+class TracedSubject:
     """Tells the subject's code from all other."""
 
     def __init__(self, modules: Sequence[ModuleType]) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from types import FrameType, TracebackType
 
 from penstock.tck.explorer.real_waits import RealWaits
-from penstock.tck.explorer.task import Task
+from penstock.tck.explorer.task import TracedThread
 
-__all__ = ["Recorder", "describe_error", "locate_thread", "who_is_where"]
+__all__ = ["TrailRecorder", "describe_error", "locate_thread", "who_is_where"]
 
 _EXPLORER = str(Path(__file__).parent) + os.sep
 _KIT = str(Path(__file__).parent.parent) + os.sep
@@ -39,7 +39,7 @@ class _Turn:
     steps: list[_Step] = field(default_factory=list)
 
 
-class Recorder:
+class TrailRecorder:
     """Listens to a run and turns it into readable lines."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Recorder:
 
     def pause(self, thread: str) -> None:
         """Stop listening to the calling thread, which is about to give the baton away."""
-        waited = self._waits.look()
+        waited = self._waits.seconds_waited()
         if waited and not self.real_wait:
             place = _describe(_user_frame(sys._getframe()))
             where = f" before {place}" if place else ""
@@ -101,7 +101,7 @@ def locate_thread(ident: int) -> str:
     return _describe(_user_frame(sys._current_frames().get(ident))) or "an unknown place"
 
 
-def who_is_where(tasks: Sequence[Task]) -> str:
+def who_is_where(tasks: Sequence[TracedThread]) -> str:
     """Say of each thread that did not end what it waits for, and where."""
     lines = []
     for task in tasks:

@@ -13,18 +13,25 @@ from functools import partial
 
 from penstock.tck.explorer.budget import Budget
 from penstock.tck.explorer.interrupts import interrupt
-from penstock.tck.explorer.scheduler import Run
-from penstock.tck.explorer.task import Abort, End, Outcome, Task, current_task, park
+from penstock.tck.explorer.scheduler import ScheduledRun
+from penstock.tck.explorer.task import (
+    Abort,
+    End,
+    RunEnd,
+    TracedThread,
+    current_task,
+    park,
+)
 from penstock.tck.explorer.trail import locate_thread
 
 __all__ = ["execute"]
 
 _SLICE = 0.05
-"""Seconds between two looks at a run. Looks are counted, not seconds, so that a machine that stands
-still for a while does not make a run look blocked."""
-_BLOCKED_LOOKS = 12
-_BUSY_LOOKS = 100
-_LATE_LOOKS = 4
+"""Seconds between two samples of a run. Samples are counted, not seconds, so that a machine that
+stands still for a while does not make a run look blocked."""
+_BLOCKED_SAMPLES = 12
+_BUSY_SAMPLES = 100
+_LATE_SAMPLES = 4
 
 # Taken before any exploration replaces it.
 _process_time = time.process_time
@@ -42,19 +49,19 @@ class _Parking(Abort):
 _FORCES = (Abort, Abort, Abort, _Parking)
 
 
-def execute(run: Run, body: Callable[[], object], budget: Budget) -> list[Task]:
+def execute(run: ScheduledRun, body: Callable[[], object], budget: Budget) -> list[TracedThread]:
     """Run ``body`` as the scenario of ``run`` until its end; return the threads that leaked."""
     run.launch(run.spawn(body))
     try:
         _watch(run, budget)
     except BaseException:
-        run.stop(Outcome(End.INTERRUPTED))
+        run.stop(RunEnd(End.INTERRUPTED))
         _end_threads(run)
         raise
     return _end_threads(run)
 
 
-def _watch(run: Run, budget: Budget) -> None:
+def _watch(run: ScheduledRun, budget: Budget) -> None:
     steps, silent, busy, used = -1, 0, 0, _process_time()
     while not run.over.acquire(timeout=_SLICE):
         late = budget.is_spent()
@@ -62,23 +69,27 @@ def _watch(run: Run, budget: Budget) -> None:
         if run.steps != steps:
             steps, silent, busy = run.steps, 0, 0
             if late:
-                run.stop(Outcome(End.CUT))
+                run.stop(RunEnd(End.CUT))
         elif used - before > _SLICE / 10:
             busy += 1
         else:
             silent += 1
-        if silent > _BLOCKED_LOOKS or busy > _BUSY_LOOKS or (late and silent + busy > _LATE_LOOKS):
-            run.stop(Outcome(End.UNCONTROLLED, _lost(run.current)))
+        if (
+            silent > _BLOCKED_SAMPLES
+            or busy > _BUSY_SAMPLES
+            or (late and silent + busy > _LATE_SAMPLES)
+        ):
+            run.stop(RunEnd(End.UNCONTROLLED, _lost(run.current)))
 
 
-def _lost(holder: Task) -> str:
+def _lost(holder: TracedThread) -> str:
     return (
         f"{holder.name} makes no step at {locate_thread(holder.ident)}: it waits for something "
         "that the explorer does not own, or computes without end"
     )
 
 
-def _end_threads(run: Run) -> list[Task]:
+def _end_threads(run: ScheduledRun) -> list[TracedThread]:
     leaked = []
     holder = _await_holder(run)
     for task in [holder, *(task for task in run.tasks if task is not holder)]:
@@ -94,7 +105,7 @@ def _end_threads(run: Run) -> list[Task]:
     return leaked
 
 
-def _await_holder(run: Run) -> Task:
+def _await_holder(run: ScheduledRun) -> TracedThread:
     """Return the task that holds the baton now that nobody passes it on any more."""
     holder = run.current
     while holder.launched and not holder.ended.acquire(timeout=_SLICE):
@@ -105,7 +116,7 @@ def _await_holder(run: Run) -> Task:
     return holder
 
 
-def _ends(task: Task) -> bool:
+def _ends(task: TracedThread) -> bool:
     """Wait for the end of a thread that is being unwound, with growing force."""
     if task.ended.acquire(timeout=_SLICE):
         return not task.parked

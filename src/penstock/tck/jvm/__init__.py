@@ -1,21 +1,20 @@
 """The outside judge: the official Java kit of Reactive Streams, unmodified, on Python objects.
 
-``verify_publisher(factory)`` and its like take what their namesakes in `penstock.tck` take, and
-return the same `Report`. On the command line: ``penstock tck --jvm module:factory``. They need a
-JDK, the extra ``jvm``, and the network when the kit is used for the first time.
-
-``verify.py``           what users call
-``court.py``            starts the process of the kit, keeps the time, writes the reports
-``hearing.py``          that process: runs the JVM, and the tests
-``subject.py``          whom it judges
-``answers.py``          makes the parties that the kit asks for
-``crossing.py``         wraps parties, elements and errors both ways
-``official_tests.py``   the tests of the kit, and the rules that they are about
-``official_kit.py``     the files of the kit
-``OutsideJudge.java``   has the kit run by Python
+``verifying.py``     the official kit from code: the same names, factories, claims and reports as in
+                     the own kit
+``runner.py``        has the official kit judge subjects in a process of its own, and writes the
+                     reports
+``worker.py``        the process in which a JVM runs and the official kit judges subjects, one after
+                     the other
+``subject.py``       what the official kit judges: a kind of party, what makes one, and what it
+                     claims
+``answers.py``       what the official kit asks of a subject while it judges, answered in Python
+``crossing.py``      wraps the parties of a stream both ways, so that Python and Java can be each
+                     other's peers
+``official_kit.py``  the official kit: its files, its tests, and the rules that they are about
 """
 
-from penstock.tck.jvm.verify import (
+from penstock.tck.jvm.verifying import (
     verify_processor,
     verify_publisher,
     verify_subscriber,

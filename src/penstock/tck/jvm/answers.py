@@ -12,6 +12,7 @@ from typing import Any, Final
 import jpype
 
 from penstock.api import Subscriber
+from penstock.tck.claims import SubscriberClaims
 from penstock.tck.jvm.crossing import (
     JUDGE,
     element_to_java,
@@ -21,12 +22,11 @@ from penstock.tck.jvm.crossing import (
     subscriber_to_java,
 )
 from penstock.tck.jvm.subject import Subject
-from penstock.tck.subscriber_claims import SubscriberClaims
 
 __all__ = ["Answers"]
 
-_GLANCE: Final = 0.002
-"""Seconds between two looks at a subscriber that works on threads of its own."""
+_POLL: Final = 0.002
+"""Seconds between two polls of a subscriber that works on threads of its own."""
 
 
 class Answers:
@@ -63,7 +63,7 @@ class Answers:
         if self._claims.failed is not None:
             return publisher_to_java(self._claims.failed(), self.errors)
         if self._subject.kind == "processor":
-            return publisher_to_java(FailedAbove(self._subject.factory()), self.errors)
+            return publisher_to_java(FailedUpstream(self._subject.factory()), self.errors)
         return None
 
     def subscriber(self) -> Any:
@@ -92,8 +92,8 @@ class Answers:
         return element_to_java(self._claims.element(int(number)))
 
 
-class FailedAbove:
-    """A processor whose source fails as soon as it has a subscriber."""
+class FailedUpstream:
+    """A processor whose source fails as soon as it has a subscriber, on the subscribing thread."""
 
     def __init__(self, processor: Any) -> None:
         self._processor = processor
@@ -111,7 +111,11 @@ class FailedAbove:
 
 
 class WatchedSubscriber:
-    """Passes signals on to a subscriber, and tells a probe of the kit what that one shows."""
+    """Passes signals on to a subscriber, and tells a probe of the kit what that one shows.
+
+    Signals stay on the thread of the kit. The functions of the claims run on a thread that polls,
+    except for ``puppet``, which runs on the thread of the kit.
+    """
 
     def __init__(self, subscriber: Subscriber[Any], claims: SubscriberClaims, probe: Any) -> None:
         self._subscriber = subscriber
@@ -140,7 +144,7 @@ class WatchedSubscriber:
         self._subscriber.on_complete()
 
     def leave(self) -> None:
-        """Look no more at what it shows."""
+        """Stop polling what it shows."""
         self._over = True
 
     def _request(self, n: int) -> None:
@@ -152,10 +156,10 @@ class WatchedSubscriber:
     def _watch(self) -> None:
         """Tell what has been processed, on whichever thread and however late."""
         while not self._over:
-            self._look()
-            time.sleep(_GLANCE)
+            self._poll()
+            time.sleep(_POLL)
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         completed = self._shows.completed(self._subscriber)
         failed = self._shows.failed(self._subscriber)
         received = list(self._shows.received(self._subscriber))

@@ -14,7 +14,7 @@ from typing import Any
 import jpype
 
 from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription
-from penstock.demand import shorten
+from penstock.core import shorten
 
 __all__ = [
     "element_to_java",
@@ -80,7 +80,7 @@ class Held:
 def publisher_to_java(publisher: Publisher[Any], errors: list[str]) -> Any:
     """A publisher of Python, for subscribers of Java; one of Java stays as it is.
 
-    What it signals by ``on_error`` is in ``errors``, since not every test of the kit looks at it.
+    What it signals by ``on_error`` is in ``errors``, since not every test of the kit checks it.
     """
     if isinstance(publisher, jpype.JClass(f"{STANDARD}.Publisher")):
         return publisher

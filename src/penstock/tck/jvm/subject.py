@@ -1,4 +1,4 @@
-"""Whom the official kit judges: a kind of party, what makes one, and what it claims."""
+"""What the official kit judges: a kind of party, what makes one, and what it claims."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any, Final
 
 from penstock.api import UNBOUNDED
 from penstock.rules import rule
-from penstock.rules.lookup import unknown
-from penstock.tck.claims import claims_of
-from penstock.tck.jvm.official_tests import rule_of
+from penstock.rules.catalogue import unknown
+from penstock.tck.claims import SubscriberClaims, claims_of
+from penstock.tck.jvm.official_kit import rule_of
 from penstock.tck.kinds import KINDS
-from penstock.tck.subscriber_claims import SubscriberClaims
 
 __all__ = ["Subject", "opens_the_box", "subject_of"]
 
@@ -90,7 +89,7 @@ class Subject:
 
 
 def opens_the_box(claims: Mapping[str, Any]) -> bool:
-    """Whether the kit can look into a subscriber that claims this."""
+    """Whether the kit can inspect a subscriber that claims this."""
     return all(claims.get(name) for name in _OPENS_THE_BOX)
 
 

@@ -26,7 +26,7 @@ public final class Arrivals implements Flow.Subscriber<Object> {
     private final ArrayDeque<Object> elements = new ArrayDeque<>();
 
     private Flow.Subscription subscription;
-    private Thread caller; // who calls the subscription, if anybody does
+    private Thread caller; // the thread that calls the subscription, if any
 
     private long wanted; // by Python, and not yet asked for
     private long asked; // and not yet passed on to the subscription

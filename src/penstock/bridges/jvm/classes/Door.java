@@ -42,7 +42,7 @@ public final class Door {
 
     /** The identities of objects that were released; for the rest, {@code next} returns soon. */
     public static long[] takeReleased() {
-        RUNG.set(false); // before looking, so that nothing is released unseen
+        RUNG.set(false); // before the check, so that nothing is released unseen
         long[] taken = new long[MANY];
         int count = 0;
         Long identity;

@@ -3,7 +3,7 @@ package penstock.bridge;
 import java.util.Objects;
 import java.util.concurrent.Flow;
 
-/** A publisher of Python. A thread of Python serves those who subscribe. */
+/** A publisher of Python. A thread of Python serves those that subscribe. */
 public final class PythonPublisher implements Flow.Publisher<Object> {
     private final Opaque publisher;
     private final String name;

@@ -1,0 +1,121 @@
+"""A stream to Java: what a publisher of Python sends, handed over by threads of Python.
+
+One thread waits for what the subscriber in Java requests, and requests it here: the publisher may
+send within that call, and take its time. The other thread hands over what has come.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from functools import partial
+from typing import Any, Final
+
+import jpype
+
+from penstock.api import Publisher, Subscription
+from penstock.bridges.jvm.chunks import to_columns
+from penstock.bridges.jvm.errors import error_to_java
+from penstock.bridges.jvm.threads import start_thread
+from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error, shorten
+from penstock.rules import RuleViolation, cite
+from penstock.runtime import report_undelivered
+
+__all__ = ["CAPACITY", "ToJavaSubscriber"]
+
+CAPACITY: Final = 1024
+"""The most elements of a stream that wait to cross, or are asked for to do so."""
+
+
+class ToJavaSubscriber(BaseSubscriber):
+    """One subscriber's stream to Java.
+
+    It has two threads: one subscribes, requests and cancels, the other calls the subscriber in
+    Java. Signals of the publisher may come on any thread, and only leave a message.
+    """
+
+    __slots__ = ("_arrived", "_bell", "_java", "_left", "_taken")
+
+    def __init__(self, java: Any) -> None:
+        super().__init__(CAPACITY)
+        self._java = java
+        self._arrived: deque[Any] = deque()
+        self._bell = threading.Event()
+        self._taken = 0
+        self._left = False
+
+    def start(self, publisher: Publisher[Any]) -> None:
+        """Subscribe to ``publisher``, and serve the subscriber in Java."""
+        start_thread("to Java", self._carry, self._java.cancel)
+        start_thread("to Java", partial(self._listen, publisher), self._java.cancel)
+
+    # What the publisher calls.
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        if self.accept(subscription):
+            self._bell.set()
+
+    def on_next(self, element: Any) -> None:
+        require_element(element)
+        if self.admit():
+            self._arrived.append(element)
+        if not self._bell.is_set():
+            self._bell.set()
+
+    def on_error(self, error: Exception) -> None:
+        require_error(error)
+        self.end(error)
+        self._bell.set()
+
+    def on_complete(self) -> None:
+        self.end(COMPLETED)
+        self._bell.set()
+
+    # The thread that listens.
+
+    def _listen(self, publisher: Publisher[Any]) -> None:
+        try:
+            publisher.subscribe(self)
+        except Exception as error:
+            violation = RuleViolation(
+                "1.9", f"subscribe of {shorten(publisher)} raised {shorten(error)}"
+            )
+            violation.__cause__ = error
+            self.fail(violation)
+            self._bell.set()
+        del publisher
+        while (wanted := int(self._java.waitForNews())) >= 0:
+            self.refill(wanted=wanted, taken=self._taken)
+        self.cancel()
+        self._left = True
+        self._bell.set()
+
+    # The thread that carries.
+
+    def _carry(self) -> None:
+        try:
+            self._bell.wait()  # the publisher subscribes, or fails to
+            self._java.open()
+            while not self._over():
+                self._bell.wait()
+        except jpype.JClass("java.lang.Throwable") as error:
+            report_undelivered(error, cite("2.13", "a subscriber in Java threw"))
+            self._java.cancel()  # 2.13: it counts as cancelled
+
+    def _over(self) -> bool:
+        """Hand over what has come; whether nothing can follow."""
+        self._bell.clear()
+        ending = self.ending  # read before the elements, which come before it
+        if elements := [self._arrived.popleft() for _ in range(len(self._arrived))]:
+            self._taken += len(elements)  # before the other thread is told that there is room
+            for columns in to_columns(elements):
+                self._java.deliver(*columns)
+        if self._left:
+            self._java.close()
+        elif ending is COMPLETED:
+            self._java.complete()
+        elif ending is not None:
+            self._java.fail(error_to_java(ending))
+        else:
+            return False
+        return True

@@ -1,0 +1,158 @@
+"""CSV files as sources."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from penstock.connectors.files.from_file import from_file
+from penstock.connectors.shared.checks import PathGiven, require_file
+from penstock.connectors.shared.lines import LINE_BYTES, LineTooLong, bounded_lines, length_of
+from penstock.core import shorten
+from penstock.flow import Flow
+from penstock.flow.checks import require_callable, require_size
+
+__all__ = ["read_csv"]
+
+NAME: Final = "read_csv"
+Types = Mapping[str, Callable[[str], Any]]
+"""What makes values of the texts in a column."""
+
+
+def read_csv(
+    path: PathGiven, *, types: Types | None = None, max_bytes: int = LINE_BYTES
+) -> Flow[dict[str, Any]]:
+    """The rows of a CSV file whose first line names the columns, as dictionaries of texts.
+
+    ``types`` turns columns into something else: ``{"delay": float}``. In those columns a field
+    without a text is ``None``. The file is UTF-8, and is read again for each subscriber.
+
+    Emits when: a row is wanted and one is left.
+    Backpressures when: nothing is wanted; nothing is read.
+    Completes when: the file ends.
+    Cancels when: the subscriber does; the file is closed.
+
+    Demand: exact. The end is seen with the request after the last row.
+
+    Replay: from_start.
+
+    Errors: ``ValueError`` with file and line for a row of another length, for a field that
+    ``types`` cannot turn, and for a row of more than ``max_bytes``, by default 16 MiB, however many
+    lines its quotes make of it. At once: ``FileNotFoundError``, ``IsADirectoryError``,
+    ``ValueError`` for a file without a first line, or a column in ``types`` that it does not name.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from penstock.connectors import read_csv
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "flights.csv")
+        ...     _ = path.write_text("origin,delay\\nJFK,12\\nEWR,\\n")
+        ...     read_csv(path, types={"delay": float}).to_list().run_sync()
+        [{'origin': 'JFK', 'delay': 12.0}, {'origin': 'EWR', 'delay': None}]
+    """
+    table = CsvFile(
+        require_file(NAME, path),
+        require_types(types),
+        require_size(NAME, "max_bytes", max_bytes),
+    )
+    table.require_columns()
+    return from_file(NAME, table)
+
+
+class CsvLines:
+    """The lines of a file as texts; ``number`` is that of the last one that was read.
+
+    Those of one row have no more than ``max_bytes`` together: quotes may go over many lines.
+    """
+
+    def __init__(self, file: BinaryIO, path: Path, max_bytes: int) -> None:
+        self._lines = bounded_lines(file, path, max_bytes)
+        self._path = path
+        self._max_bytes = max_bytes
+        self._row_bytes = 0
+        self.number = 0
+
+    def end_row(self) -> None:
+        """The next line is the first one of another row."""
+        self._row_bytes = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in self._lines:
+            self.number = number
+            if self._row_bytes + length_of(line) > self._max_bytes:
+                raise LineTooLong(f"{self._path}, line {number}", self._max_bytes, "row")
+            self._row_bytes += len(line)
+            yield line.decode("utf-8-sig" if self.number == 1 else "utf-8")
+
+
+class CsvFile:
+    """The rows of a file; the functions of ``types`` are called on the thread of the run."""
+
+    def __init__(self, path: Path, types: Types, max_bytes: int) -> None:
+        self._path = path
+        self._types = types
+        self._max_bytes = max_bytes
+
+    def require_columns(self) -> None:
+        """Raise ``ValueError`` unless the first line names all columns that there are types for."""
+        with self._path.open("rb") as file:
+            columns = next(csv.reader(self._lines(file), strict=True), [])
+        if not columns:
+            raise ValueError(f"{NAME}: {self._path} has no first line that names its columns")
+        if len(set(columns)) != len(columns):
+            raise ValueError(f"{NAME}: {self._path} names a column twice in {', '.join(columns)}")
+        for name in self._types:
+            if name not in columns:
+                raise ValueError(
+                    f"{NAME}: types has {name!r}, but the columns of {self._path} are "
+                    f"{', '.join(columns)}"
+                )
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        with self._path.open("rb") as file:
+            lines = self._lines(file)
+            rows = csv.reader(lines, strict=True)
+            try:
+                columns = next(rows, [])
+                lines.end_row()
+                for fields in rows:
+                    lines.end_row()
+                    if fields:  # an empty line has none
+                        yield self._row(columns, fields)
+            except LineTooLong:
+                raise
+            except (csv.Error, ValueError) as error:
+                raise ValueError(f"{self._path}, line {lines.number}: {error}") from error
+
+    def _lines(self, file: BinaryIO) -> CsvLines:
+        return CsvLines(file, self._path, self._max_bytes)
+
+    def _row(self, columns: list[str], fields: list[str]) -> dict[str, Any]:
+        if len(fields) != len(columns):
+            raise ValueError(f"{len(fields)} fields, but there are {len(columns)} columns")
+        row: dict[str, Any] = dict(zip(columns, fields, strict=True))
+        for name, turn in self._types.items():
+            row[name] = turned(name, row[name], turn)
+        return row
+
+
+def turned(name: str, text: str, turn: Callable[[str], Any]) -> Any:
+    """What a field says."""
+    if not text:
+        return None
+    try:
+        return turn(text)
+    except Exception as error:
+        raise ValueError(f"{name} is {shorten(text)}: {error}") from error
+
+
+def require_types(types: Types | None) -> Types:
+    """``types``, when it maps names to functions."""
+    if types is None:
+        return {}
+    if not isinstance(types, Mapping):
+        raise TypeError(f"{NAME}: types maps columns to functions, not {shorten(types)}")
+    return {name: require_callable(NAME, turn) for name, turn in types.items()}

@@ -1,0 +1,120 @@
+"""Elements as Arrow batches with one schema, gathered until they make a row group."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pyarrow
+
+from penstock.connectors.shared.named_fields import fields_of, values_of
+from penstock.core import shorten
+
+__all__ = ["CONNECTOR", "RowGroup"]
+
+CONNECTOR: Final = "write_parquet"
+CHUNK_ROWS: Final = 4_096
+GROUP_ROWS: Final = 65_536
+GROUP_BYTES: Final = 64 << 20
+
+
+class RowGroup:
+    """Gathers rows and batches; what it holds is bounded by ``is_full``.
+
+    ``schema``  that of all of them; if ``None``, the first rows decide
+    """
+
+    def __init__(self, schema: pyarrow.Schema | None) -> None:
+        self.schema = schema
+        self._names: list[str] | None = None if schema is None else schema.names
+        self._rows: list[list[Any]] = []
+        self._batches: list[pyarrow.RecordBatch] = []
+        self._size = 0
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to ``take``."""
+        return self._size >= GROUP_ROWS or self._bytes >= GROUP_BYTES
+
+    def add(self, element: Any) -> None:
+        """Take a row, or an Arrow batch or table of rows."""
+        if isinstance(element, pyarrow.Table):
+            for batch in element.to_batches():
+                self._add_batch(batch)
+        elif isinstance(element, pyarrow.RecordBatch):
+            self._add_batch(element)
+        else:
+            self._add_row(element)
+
+    def take(self) -> pyarrow.Table:
+        """All that was gathered; afterwards it is empty."""
+        self._convert_rows()
+        batches, self._batches, self._size, self._bytes = self._batches, [], 0, 0
+        return pyarrow.Table.from_batches(batches, schema=self.schema)
+
+    def clear(self) -> None:
+        """Forget what is gathered."""
+        self._rows, self._batches, self._size, self._bytes = [], [], 0, 0
+
+    def _add_row(self, element: Any) -> None:
+        if self._names is None:
+            named = fields_of(element)
+            if named is None:
+                raise ValueError(
+                    f"{CONNECTOR}: {shorten(element)} has no names for its values; give schema="
+                )
+            self._names = [str(name) for name in named]
+        self._rows.append(values_of(CONNECTOR, self._names, element))
+        self._size += 1
+        if len(self._rows) >= CHUNK_ROWS:
+            self._convert_rows()
+
+    def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
+        self._convert_rows()
+        if self.schema is None:
+            self.schema = batch.schema.remove_metadata()
+            self._names = self.schema.names
+        if sorted(batch.schema.names) != sorted(self.schema.names):
+            raise ValueError(
+                f"{CONNECTOR}: the columns are {', '.join(self.schema.names)}, "
+                f"but a batch has {', '.join(batch.schema.names)}"
+            )
+        same = batch.select(self.schema.names).replace_schema_metadata(None)
+        for mine, other in zip(self.schema, same.schema, strict=True):
+            if mine.type != other.type:
+                raise ValueError(
+                    f"{CONNECTOR}: {mine.name} is {mine.type}, and {other.type} in a batch"
+                )
+        self._keep(pyarrow.RecordBatch.from_arrays(same.columns, schema=self.schema))
+        self._size += same.num_rows
+
+    def _convert_rows(self) -> None:
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        assert self._names is not None
+        columns = zip(*rows, strict=True)
+        arrays = [
+            self._array(name, list(values))
+            for name, values in zip(self._names, columns, strict=True)
+        ]
+        if self.schema is None:
+            self.schema = pyarrow.schema(
+                [(name, array.type) for name, array in zip(self._names, arrays, strict=True)]
+            )
+        self._keep(pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema))
+
+    def _array(self, name: str, values: list[Any]) -> pyarrow.Array:
+        kind = None if self.schema is None else self.schema.field(name).type
+        try:
+            return pyarrow.array(values, type=kind)
+        except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+            seen = "" if kind is None else f" is {kind} so far, which schema= can say;"
+            raise ValueError(f"{CONNECTOR}: the column {name}{seen} {error}") from None
+
+    def _keep(self, batch: pyarrow.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._bytes += batch.nbytes

@@ -1,0 +1,107 @@
+"""A connection that is made again when it is lost."""
+
+from __future__ import annotations
+
+import logging
+from asyncio import sleep
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+from penstock.connectors.shared.connection_events import SourceListener
+from penstock.core import shorten
+from penstock.flow import Retry
+from penstock.flow.checks import require_callable
+
+__all__ = ["FOREVER", "ConnectionLost", "Reconnecting", "Tell", "require_reconnect", "require_tell"]
+
+FOREVER: Final = Retry(times=None, backoff=0.2, longest=10)
+"""How sources come back unless the user says otherwise."""
+
+Tell = Callable[[str], object]
+"""Gets a sentence about the connection whenever its state changes."""
+
+logger = logging.getLogger(__name__)
+
+
+class ConnectionLost(Exception):
+    """A connection ended, or was not made, in a way that another attempt may fix."""
+
+
+class Reconnecting:
+    """The attempts to stay connected to one address.
+
+    They count from the last one that brought anything, so ``policy`` bounds how often connecting
+    fails in a row, not how long a connection lasts in all. ``tell`` is called on the event loop.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        policy: Retry,
+        tell: Tell | None,
+        listener: SourceListener | None = None,
+    ) -> None:
+        self._name = name
+        self._address = address
+        self._policy = policy
+        self._tell = tell
+        self._listener = listener
+        self._delays: Iterator[float] = policy.delays()
+        self._failures = 0
+        self.retry_after: float | None = None
+        """The wait that the other end has asked for, in seconds."""
+
+    def connected(self) -> None:
+        """The other end has answered."""
+        self._say(f"connected to {self._address}", logging.INFO)
+
+    def progressed(self) -> None:
+        """Something came: the next failure is the first one again."""
+        if self._failures:
+            self._failures = 0
+            self._delays = self._policy.delays()
+
+    async def keep(self, session: Callable[[], Awaitable[None]]) -> None:
+        """Run ``session`` again each time that it is lost, until it returns."""
+        while True:
+            try:
+                return await session()
+            except ConnectionLost as loss:
+                await sleep(self._next_delay(loss))
+
+    def _next_delay(self, loss: ConnectionLost) -> float:
+        cause = loss.__cause__
+        error = cause if isinstance(cause, Exception) else loss
+        delay = next(self._delays, None) if self._policy.covers(error) else None
+        self._failures += 1
+        if delay is None:
+            attempts = "1 attempt" if self._failures == 1 else f"{self._failures} attempts"
+            raise ConnectionError(
+                f"{self._name} gave up on {self._address} after {attempts}: {loss}"
+            ) from error
+        if self.retry_after is not None:
+            delay = max(delay, self.retry_after)
+        self._say(f"{self._address}: {loss}; next attempt in {delay:.1f} s", logging.WARNING)
+        return delay
+
+    def _say(self, text: str, level: int) -> None:
+        logger.log(level, "%s: %s", self._name, text)
+        if self._tell is not None:
+            self._tell(text)
+        if self._listener is not None:
+            self._listener.has_trouble(text if level > logging.INFO else "")
+
+
+def require_reconnect(connector: str, policy: Retry) -> Retry:
+    """``policy``, when it is one that waits: a server that is down must not be hammered."""
+    if not isinstance(policy, Retry):
+        raise TypeError(f"{connector}: reconnect must be a Retry, not {shorten(policy)}")
+    if not policy.waits and policy.times != 0:
+        raise ValueError(f"{connector}: reconnect must wait, so its backoff must be above 0")
+    return policy
+
+
+def require_tell(connector: str, tell: Tell | None) -> Tell | None:
+    """``tell``, when it is a function or none."""
+    return None if tell is None else require_callable(connector, tell)

@@ -1,0 +1,136 @@
+"""Transport encryption: whom a source trusts, and what a server shows of itself."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from penstock.connectors.shared.checks import PathGiven, require_file
+from penstock.core import shorten
+
+__all__ = [
+    "ServerTls",
+    "SourceTls",
+    "causes",
+    "certificate_problem",
+    "require_server_tls",
+    "require_source_tls",
+]
+
+SourceTls: TypeAlias = ssl.SSLContext | PathGiven
+"""A context for clients, or the file of the authorities that a source trusts, as PEM."""
+
+ServerTls: TypeAlias = ssl.SSLContext | PathGiven | tuple[PathGiven, PathGiven]
+"""A context for servers, a file with certificate and key, or a file for each, as PEM."""
+
+UNKNOWN_AUTHORITY: Final = frozenset({18, 19, 20, 21})
+"""OpenSSL's codes for a certificate whose authority is not trusted."""
+
+
+def require_source_tls(
+    connector: str, is_encrypted: bool, given: SourceTls | None
+) -> ssl.SSLContext | None:
+    """The context for the connections of a source; none for the authorities of this machine."""
+    if given is None:
+        return None
+    if not is_encrypted:
+        raise ValueError(
+            f"{connector}: ssl is for an encrypted url, which begins with wss or https"
+        )
+    if isinstance(given, str | PathLike):
+        path = require_file(connector, given)
+        try:
+            return ssl.create_default_context(cafile=path)
+        except (ssl.SSLError, OSError) as error:
+            raise ValueError(
+                f"{connector}: {path} has no certificate of an authority: {error}"
+            ) from None
+    if not isinstance(given, ssl.SSLContext):
+        raise TypeError(
+            f"{connector}: ssl must be an SSLContext or the path of a file with certificates, "
+            f"not {shorten(given)}"
+        )
+    if given.protocol is ssl.PROTOCOL_TLS_SERVER:
+        raise ValueError(
+            f"{connector}: ssl is a context for servers; a source needs one for clients"
+        )
+    return given
+
+
+def require_server_tls(connector: str, given: ServerTls | None) -> ssl.SSLContext | None:
+    """The context of a server, which has a certificate and its key; none to serve in the clear."""
+    if given is None:
+        return None
+    if isinstance(given, ssl.SSLContext):
+        return with_certificate(connector, given)
+    files: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
+    if not 1 <= len(files) <= 2 or not all(isinstance(each, str | PathLike) for each in files):
+        raise TypeError(
+            f"{connector}: ssl must be an SSLContext, the path of a file with certificate and key, "
+            f"or a pair of paths, not {shorten(given)}"
+        )
+    return loaded(connector, *(require_file(connector, each) for each in files))
+
+
+def loaded(connector: str, certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+    """A context with what is in these files."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        # Without a password, a key that needs one would have OpenSSL ask at the terminal.
+        context.load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, OSError) as error:
+        where = certificate if key is None else f"{certificate} with {key}"
+        raise ValueError(
+            f"{connector}: {where} is no certificate with its key, which must need no password: "
+            f"{error}; for others give an SSLContext"
+        ) from None
+    return context
+
+
+def with_certificate(connector: str, context: ssl.SSLContext) -> ssl.SSLContext:
+    """``context``, when it can serve; tried by a handshake in memory, since it does not tell."""
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    try:
+        ends = (
+            client.wrap_bio(to_client, to_server),
+            context.wrap_bio(to_server, to_client, server_side=True),
+        )
+        for end in ends:
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                pass  # the server has answered, so it has something to show
+    except ssl.SSLError as error:
+        raise ValueError(
+            f"{connector}: ssl cannot serve, because it has no certificate with a key, or is a "
+            f"context for clients: {error}"
+        ) from None
+    return context
+
+
+def certificate_problem(error: BaseException | None) -> str:
+    """What is wrong with the certificate of a server, if ``error`` comes from that; in one line."""
+    for each in causes(error):
+        if isinstance(each, ssl.SSLCertVerificationError):
+            advice = (
+                "; give the file of its authority as ssl="
+                if each.verify_code in UNKNOWN_AUTHORITY
+                else ""
+            )
+            reason = each.verify_message.rstrip(".")
+            return f"the certificate of the server is refused: {reason}{advice}"
+    return ""
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and all that it comes from."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__

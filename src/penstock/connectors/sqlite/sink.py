@@ -1,0 +1,95 @@
+"""Tables of SQLite databases as sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from penstock.connectors.shared.checks import PathGiven, require_path, require_texts
+from penstock.connectors.shared.existing import require_parent
+from penstock.connectors.shared.writer import Writer
+from penstock.connectors.sqlite.statements import CONNECTOR, TableShape
+from penstock.connectors.sqlite.table import SqliteTable
+from penstock.flow.checks import require_seconds, require_size, require_text
+
+__all__ = ["write_sqlite"]
+
+
+def write_sqlite(
+    path: PathGiven,
+    table: str,
+    *,
+    columns: Iterable[str] | Mapping[str, str] | None = None,
+    key: str | Iterable[str] = (),
+    name: str | None = None,
+    commit_rows: int = 1_000,
+    timeout: float = 30.0,
+) -> Writer:
+    """A subscriber that writes rows into a table of a SQLite database.
+
+    Elements are mappings, named tuples or dataclasses, whose names are the columns, or, if these
+    are given, plain tuples. ``columns`` may say their types in SQL, too: ``{"delay": "REAL"}``. The
+    database and the table are made if they are not there; rows that are there stay. With ``key``,
+    a row replaces the one that has the same values in these columns. Dates, times and decimals
+    become texts.
+
+    The mark of the last batch is a row of the table ``penstock_delivery``, under the name of the
+    table; two pipelines that write into one table need a ``name`` each. Where others write into the
+    database as well, each waits for the other for up to ``timeout`` seconds. A new database gets
+    SQLite's write-ahead log, so that others can read meanwhile.
+
+    Demand: 16 elements at a time. Without batches, they are committed by ``commit_rows``, with the
+    first one that comes a second after the last commit, and at the end.
+
+    Delivery: exactly once, with a checkpoint. The rows of a batch and its mark are one transaction.
+
+    Errors: ``ValueError`` for an element with other columns, ``TypeError`` for a value that SQLite
+    cannot hold, ``DeliveryRefused`` for a table that has not these columns or belongs to another
+    checkpoint, ``TimeoutError`` if others write for too long, and ``sqlite3.Error``, cancel the
+    stream, go to the hook for undelivered errors, and stay in ``error``. At once:
+    ``FileNotFoundError`` if there is no such folder, ``IsADirectoryError``, ``ValueError`` for
+    names that cannot be.
+
+    Example:
+        >>> import sqlite3
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from penstock.connectors import write_sqlite
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "flights.db")
+        ...     flights = Flow.of({"origin": "JFK", "delay": 12}, {"origin": "EWR", "delay": None})
+        ...     flights.subscribe(writer := write_sqlite(path, "flights", key="origin"))
+        ...     _ = writer.wait()
+        ...     database = sqlite3.connect(path)
+        ...     print(database.execute("SELECT * FROM flights").fetchall())
+        ...     database.close()
+        [('JFK', 12), ('EWR', None)]
+    """
+    file = require_path(CONNECTOR, path)
+    require_parent(CONNECTOR, file)
+    shape = TableShape(
+        require_text(CONNECTOR, "table", table),
+        typed_columns(columns),
+        tuple([key] if isinstance(key, str) else require_texts(CONNECTOR, "key", key)),
+    )
+    return Writer(
+        SqliteTable(
+            file,
+            shape,
+            mark_name=require_text(CONNECTOR, "name", table if name is None else name),
+            commit_rows=require_size(CONNECTOR, "commit_rows", commit_rows),
+            timeout=require_seconds(CONNECTOR, "timeout", timeout),
+        )
+    )
+
+
+def typed_columns(columns: Iterable[str] | Mapping[str, str] | None) -> dict[str, str] | None:
+    """The columns with their types, which are empty if none are said."""
+    if columns is None:
+        return None
+    names = require_texts(CONNECTOR, "columns", columns)
+    types = require_texts(
+        CONNECTOR, "types", columns.values() if isinstance(columns, Mapping) else [""] * len(names)
+    )
+    if len(set(names)) != len(names):
+        raise ValueError(f"{CONNECTOR}: columns must be different names, not {names}")
+    return dict(zip(names, types, strict=True))

@@ -1,0 +1,274 @@
+"""Base classes for subscribers: the user writes one method that takes an element."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from penstock.api import UNBOUNDED, Subscription
+from penstock.core.base_subscriber import BaseSubscriber
+from penstock.core.base_subscription import COMPLETED
+from penstock.core.buffer import BoundedBuffer
+from penstock.core.checks import require_element, require_error
+from penstock.core.drain import Drain
+from penstock.runtime import Executor, NewLock, report_undelivered, require_executor
+
+__all__ = ["AsyncSubscriber", "SyncSubscriber"]
+
+T = TypeVar("T")
+
+
+class ReceivingSubscriber(ABC, Generic[T]):
+    """What the user of either base class fills in."""
+
+    _base_subscriber: BaseSubscriber
+
+    @abstractmethod
+    def receive(self, element: T) -> bool:
+        """Take an element: ``True`` to go on, ``False`` to cancel the stream.
+
+        An exception cancels the stream, too, and is handed to ``failed``.
+        """
+
+    def failed(self, error: Exception) -> None:
+        """The stream failed, or ``receive`` raised. By default the error goes to the hook."""
+        report_undelivered(error, f"{type(self).__name__} does not handle errors")
+
+    def completed(self) -> None:
+        """The stream ended well. Does nothing by default."""
+
+    def _wants_more_after(self, element: T) -> bool:
+        """Hand the element to the user, whose answer must not be left out by mistake."""
+        answer = self.receive(element)
+        if answer is True or answer is False:
+            return answer
+        raise TypeError(
+            f"{type(self).__name__}.receive must return True to go on or False to stop,"
+            f" not {answer!r}"
+        )
+
+    def _finish(self, ending: Exception | None) -> None:
+        """The stream is over: cancel it if that was our doing, and tell the user how it ended."""
+        self._base_subscriber.cancel()  # 2.6; does nothing after a terminal signal
+        if ending is COMPLETED:
+            self._tell("completed", self.completed)
+        elif ending is not None:
+            self._tell("failed", lambda: self.failed(ending))
+
+    def _tell(self, name: str, call: Callable[[], object]) -> None:
+        # 2.13: on_error and on_complete return normally, whatever the user's code does.
+        try:
+            call()
+        except Exception as error:
+            report_undelivered(error, f"{type(self).__name__}.{name} raised")
+
+
+class SyncSubscriber(ReceivingSubscriber[T]):
+    """Calls ``receive`` on the publisher's thread, one element at a time: it must be quick (2.2).
+
+    >>> class Sum(SyncSubscriber[int]):
+    ...     total = 0
+    ...     def receive(self, element: int) -> bool:
+    ...         self.total += element
+    ...         return True
+    >>> from penstock import IterablePublisher
+    >>> subscriber = Sum()
+    >>> IterablePublisher(range(5)).subscribe(subscriber)
+    >>> subscriber.total
+    10
+    """
+
+    def __init__(self, *, new_lock: NewLock = threading.RLock) -> None:
+        self._base_subscriber = BaseSubscriber(1, new_lock)
+        self._taken = 0
+        self._over = False
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for the first element."""
+        if self._base_subscriber.accept(subscription):
+            self._ask()  # 2.1
+            self._finish_if_ended()
+
+    def on_next(self, element: T) -> None:
+        """Hand the element to ``receive`` and ask for the next one."""
+        require_element(element)
+        if self._base_subscriber.admit():
+            self._take(element)
+        self._finish_if_ended()
+
+    def on_error(self, error: Exception) -> None:
+        """Hand the error to ``failed``."""
+        require_error(error)
+        self._base_subscriber.end(error)
+        self._finish_if_ended()
+
+    def on_complete(self) -> None:
+        """Tell ``completed``."""
+        self._base_subscriber.end(COMPLETED)
+        self._finish_if_ended()
+
+    def _ask(self) -> None:
+        self._base_subscriber.refill(wanted=UNBOUNDED, taken=self._taken)
+
+    def _take(self, element: T) -> None:
+        try:
+            if self._wants_more_after(element):
+                self._taken += 1
+                self._ask()
+            else:
+                self._base_subscriber.cancel()
+        except Exception as error:
+            self._base_subscriber.fail(error)
+
+    def _finish_if_ended(self) -> None:
+        if self._base_subscriber.ending is not None and not self._over:
+            self._over = True
+            self._finish(self._base_subscriber.ending)
+
+
+class AsyncSubscriber(ReceivingSubscriber[T], Drain):
+    """Calls ``receive`` on an executor, so that it may be slow (rule 2.2).
+
+    At most ``prefetch`` elements are requested and not yet taken; that is also the bound of the
+    buffer between the publisher's thread and the executor.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        *,
+        prefetch: int = 16,
+        new_lock: NewLock = threading.RLock,
+    ) -> None:
+        super().__init__(require_executor(executor), new_lock)
+        self._base_subscriber = BaseSubscriber(prefetch, new_lock)
+        self._inbox: BoundedBuffer[T] = BoundedBuffer(prefetch, new_lock)
+        self._taken = 0
+        self._stopped = False
+        self._finished = False
+        self._failure: Exception | None = None
+        self._over = threading.Event()
+        self._flushes: deque[Callable[[], object]] = deque()
+        self.raised: BaseException | None = None
+        """What ``receive`` raised that is no ``Exception``, such as ``SystemExit``."""
+
+    def stop(self) -> None:
+        """Cancel the stream, from any thread."""
+        self._stopped = True
+        self.wake()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until the stream is over, for at most ``timeout`` seconds; whether it is."""
+        return self._over.wait(timeout)
+
+    def flush(self, done: Callable[[], object]) -> None:
+        """Call ``done`` once all elements that have come are taken, or the stream is over.
+
+        From any thread, at any time. ``done`` is called once, mostly on the executor.
+        """
+        self._flushes.append(done)
+        if self._over.is_set():
+            self._flushed(len(self._flushes))
+        else:
+            self.wake()
+
+    @property
+    def failure(self) -> Exception | None:
+        """The error with which the stream ended, that of ``receive`` included."""
+        return self._failure
+
+    @property
+    def buffered(self) -> int:
+        """Elements that have come and wait to be taken."""
+        return len(self._inbox)
+
+    @property
+    def peak(self) -> int:
+        """The most elements that ever waited at once."""
+        return self._inbox.peak
+
+    # The publisher's signals only leave something for the drain, whose lock publishes it safely to
+    # the executor's thread (2.11).
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Ask for the first elements, on the executor."""
+        if self._base_subscriber.accept(subscription):
+            self.wake()
+
+    def on_next(self, element: T) -> None:
+        """Leave the element for the executor."""
+        require_element(element)
+        if self._base_subscriber.admit():
+            self._inbox.put(element)  # there is room for all that was asked for
+        self.wake()
+
+    def on_error(self, error: Exception) -> None:
+        """Tell ``failed`` once the elements before are taken."""
+        require_error(error)
+        self._base_subscriber.end(error)
+        self.wake()
+
+    def on_complete(self) -> None:
+        """Tell ``completed`` once the elements before are taken."""
+        self._base_subscriber.end(COMPLETED)
+        self.wake()
+
+    def _work(self) -> None:
+        if self._finished:
+            return  # late signals, or a late stop
+        # Asked first: then the inbox holds all elements before the end, and before a flush.
+        ending, flushes = self._base_subscriber.ending, len(self._flushes)
+        try:
+            self._take_elements()
+        except Exception as error:
+            ending = error
+        except BaseException as raised:
+            self.raised = raised
+            self._finish_once(None)
+            raise
+        if self._stopped:
+            self._finish_once(None)
+        elif ending is not None:
+            self._finish_once(ending)
+        elif self._base_subscriber.ending is not None:
+            self.wake()  # it has ended meanwhile, perhaps by a request that raised
+        self._flushed(flushes)
+
+    def _flushed(self, count: int) -> None:
+        for _ in range(count):
+            try:
+                done = self._flushes.popleft()
+            except IndexError:
+                return  # another thread has also found that the stream is over
+            self._tell("flush", done)
+
+    def _take_elements(self) -> None:
+        self._ask()
+        for element in self._inbox.take():
+            if self._stopped or not self._wants_more_after(element):
+                self._stopped = True
+                return
+            self._taken += 1
+            self._ask()
+
+    def _ask(self) -> None:
+        self._base_subscriber.refill(wanted=UNBOUNDED, taken=self._taken)
+
+    def _rejected(self, error: Exception) -> None:
+        self._finish_once(error)
+
+    def _finish_once(self, ending: Exception | None) -> None:
+        if self._finished:
+            return
+        self._finished = True
+        if ending is not COMPLETED:
+            self._failure = ending
+        self._inbox.take()
+        try:
+            self._finish(ending)
+        finally:
+            self._over.set()
+            self._flushed(len(self._flushes))

@@ -1,0 +1,116 @@
+"""Running a flow in a task of an asyncio loop."""
+
+from __future__ import annotations
+
+from asyncio import Future, get_running_loop, sleep, wait
+from collections.abc import AsyncGenerator
+from functools import partial
+from itertools import islice
+from time import monotonic
+from types import TracebackType
+from typing import Any, Final
+
+from penstock.api import Publisher
+from penstock.core import shorten, without_own_frames
+from penstock.flow.engine.blocking import pulled_by
+from penstock.flow.engine.call_site import with_note
+from penstock.flow.engine.event_loop import call_on
+from penstock.flow.engine.prefetch_subscriber import PREFETCH
+from penstock.flow.engine.run_context import PENDING, PullingContext, close
+
+__all__ = ["awaited", "elements_of"]
+
+TURN: Final = 256
+"""So many elements are given before others get a turn on the loop."""
+
+
+class AwaitingContext(PullingContext):
+    """A task, as the run of all stages: it is suspended where something is pending.
+
+    The run lasts as long as the ``async with`` block.
+    """
+
+    __slots__ = ("_loop", "_waiter", "_woken", "elements")
+
+    def __init__(self, flow: Publisher[Any], wanted: int, *, may_pause: bool) -> None:
+        super().__init__(wanted, "the task that awaits it", may_pause=may_pause)
+        self._loop = get_running_loop()
+        self._waiter: Future[None] | None = None
+        self._woken = False
+        self.elements = pulled_by(self, flow)
+
+    async def __aenter__(self) -> AwaitingContext:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if isinstance(error, Exception):
+            without_own_frames(with_note(error))
+        self.over = True
+        close(self.elements)
+        while self.tasks:
+            await wait(self.tasks)
+
+    def wake(self) -> None:
+        """Let the task go on."""
+        self._woken = True
+        waiter = self._waiter
+        if waiter is not None:
+            try:
+                call_on(self._loop, partial(release, waiter))
+            except RuntimeError:
+                pass  # the loop is closed, so the task that waited is gone, too
+
+    async def woken(self) -> None:
+        """Wait until somebody has called ``wake`` since the last time."""
+        if not self._woken:
+            self._waiter = self._loop.create_future()
+            self.waits_since = monotonic()
+            try:
+                if not self._woken:  # looked at again, now that others see that we wait
+                    await self._waiter
+            finally:
+                self._waiter = self.waits_since = None
+        self._woken = False
+
+
+def release(waiter: Future[None]) -> None:
+    """Resume the task that awaits ``waiter``."""
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+async def elements_of(flow: Publisher[Any], wanted: int = PREFETCH) -> AsyncGenerator[Any, None]:
+    """The elements of a run of its own; closing this iterator cancels the run."""
+    async with AwaitingContext(flow, wanted, may_pause=True) as run:
+        goes_on = True
+        while goes_on:
+            goes_on = False
+            for element in islice(run.elements, TURN):
+                goes_on = True
+                if element is PENDING:
+                    await run.woken()
+                else:
+                    yield element
+            await sleep(0)
+
+
+async def awaited(flow: Publisher[Any]) -> Any:
+    """The only element of a flow, or ``None``."""
+    result = None
+    async with AwaitingContext(flow, wanted=2, may_pause=False) as run:
+        for element in run.elements:
+            if element is PENDING:
+                await run.woken()
+            elif result is None:
+                result = element
+            else:
+                raise ValueError(
+                    "an awaited flow gives one element, and this one gave a second, "
+                    f"{shorten(element)}: await flow.last(), flow.first() or flow.to_list()"
+                )
+    return result

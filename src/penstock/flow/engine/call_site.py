@@ -1,0 +1,132 @@
+"""Where in the user's code an operator was called, and how errors say so."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from types import CodeType, FrameType, TracebackType
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+__all__ = ["CallSite", "Located", "caller", "is_own", "named", "note", "parts_at", "with_note"]
+
+OWN = __name__.partition(".")[0]
+PROGRAMS = (f"{OWN}.demo",)
+"""Parts of this package that use it as users do."""
+OPENING, PLACE = "in ", ", assembled at "
+E = TypeVar("E", bound=Exception)
+
+
+class CallSite(NamedTuple):
+    """A line of the user's code."""
+
+    code: CodeType
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.code.co_filename}:{self.line}, in {self.code.co_name}"
+
+
+class Located(Protocol):
+    """A part of a flow that knows where it was assembled, and what errors that pass it say."""
+
+    name: str
+    site: CallSite | None
+    mark: str
+
+
+def caller() -> CallSite | None:
+    """The line that called into this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and is_own(frame):
+        frame = frame.f_back
+    return None if frame is None else CallSite(frame.f_code, frame.f_lineno)
+
+
+def is_own(frame: FrameType) -> bool:
+    """Whether a frame runs code of this package."""
+    module = frame.f_globals.get("__name__", "")
+    if type(module) is not str or module.partition(".")[0] != OWN:
+        return False
+    return not module.startswith(PROGRAMS)
+
+
+def with_note(error: E) -> E:
+    """``error``, with notes: the operator in which it arose, and the marks that it passed.
+
+    Nothing is kept per element for this: the traceback leads through the frames of the stages. The
+    operator is named once: where an error is handled and passed on is not where it arose.
+    """
+    if isinstance(error.__context__, GeneratorExit):
+        # It arose because somebody left, who has nothing to do with it, and whom it would keep.
+        error.__context__ = None
+    passed = list(_passed(error.__traceback__))
+    if passed:
+        named(error, passed[-1][0])
+    for _, *downstream in reversed(passed):
+        for part in downstream:
+            if part.mark:
+                note(error, part.mark)
+    return error
+
+
+def named(error: E, part: Located) -> E:
+    """``error``, with a note that names ``part``, unless it names an operator already."""
+    if not any(map(_names_an_operator, _notes(error))):
+        note(error, f"{OPENING}{part.name}{PLACE}{part.site or 'an unknown place'}")
+    return error
+
+
+def note(error: Exception, text: str) -> None:
+    """Add a note to ``error``, unless it has it already from an earlier run."""
+    if text not in _notes(error):
+        try:
+            error.add_note(text)
+        except Exception:
+            pass  # one that refuses attributes, as a frozen dataclass does, is passed on as it is
+
+
+def _notes(error: Exception) -> Sequence[str]:
+    notes = getattr(error, "__notes__", None)
+    return notes if isinstance(notes, list) else ()
+
+
+def _names_an_operator(text: str) -> bool:
+    return text.startswith(OPENING) and PLACE in text
+
+
+def _passed(traceback: TracebackType | None) -> Iterator[Sequence[Located]]:
+    """For each stage or segment, outermost first: where the error was raised, then downstream."""
+    while traceback is not None:
+        parts = parts_at(traceback.tb_frame, traceback.tb_lineno)
+        if parts:
+            yield parts
+        traceback = traceback.tb_next
+
+
+def parts_at(frame: FrameType, line: int) -> Sequence[Located]:
+    """The parts of a flow to which a frame belongs: fused code knows by the line."""
+    if not is_own(frame):
+        return ()
+    parts_from = variable(frame, "parts_from")
+    if parts_from is not None:
+        parts: Sequence[Located] = parts_from(line)
+        return parts
+    party = variable(frame, "self")
+    site = getattr(party, "site", OWN)
+    return (party,) if party is not None and isinstance(site, CallSite | None) else ()
+
+
+def variable(frame: FrameType, name: str) -> Any:
+    """A variable of a function that runs, or ``None``.
+
+    Before Python 3.13 a look at one copies all of them to a dictionary that stays with the frame.
+    An error among them would keep the frame, and that the error: so the copy is emptied. Not while
+    somebody traces: then it may be copied back any moment, by another thread that runs the frame.
+    """
+    variables = frame.f_locals
+    value = variables.get(name)
+    traced = sys.gettrace() is not None or threading.gettrace() is not None
+    if sys.version_info < (3, 13) and not traced and variables is not frame.f_globals:
+        variables.clear()
+    return value

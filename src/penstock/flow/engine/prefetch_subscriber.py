@@ -1,0 +1,208 @@
+"""Where elements of a foreign publisher enter a flow."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from operator import length_hint
+from typing import Any, Final, Protocol
+
+from penstock.api import UNBOUNDED, Publisher, Subscriber, Subscription
+from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error, shorten
+from penstock.flow.engine.run_context import (
+    PENDING,
+    Elements,
+    QueueReceiver,
+    RunContext,
+    discard,
+    started,
+    taken_out,
+)
+from penstock.flow.engine.subscription import FlowSubscription
+from penstock.rules import RuleViolation
+
+__all__ = [
+    "PREFETCH",
+    "EagerSubscriber",
+    "PrefetchSubscriber",
+    "subscribe",
+]
+
+PREFETCH: Final = 256
+"""The most elements that wait at a boundary, unless the user says otherwise."""
+
+
+class UpstreamSubscriber(Subscriber[Any], Protocol):
+    """A subscriber through which elements enter a flow."""
+
+    def fail(self, ending: Exception) -> None:
+        """The stream ends in this way, unless it has ended before."""
+
+    def notify(self) -> None:
+        """Something has come: let the run pull again."""
+
+
+class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
+    """A subscriber that keeps what it receives until the stage downstream pulls.
+
+    Asks for as much as is wanted at the end of the flow, ``each`` for one, for no more than
+    ``prefetch`` at a time, and for ``most`` in all. An ``eager`` one asks for that much ahead of
+    demand. Elements that have come go first, an error follows them.
+    """
+
+    __slots__ = ("_each", "_eager", "_most", "_run", "_taken", "_turns", "arrived", "waiting")
+
+    def __init__(
+        self,
+        run: RunContext,
+        per_output: int = 1,
+        prefetch: int = PREFETCH,
+        most: int = UNBOUNDED,
+        *,
+        eager: bool = False,
+    ) -> None:
+        super().__init__(prefetch)
+        self._run = run
+        self._each = per_output
+        self._most = most
+        self._eager = eager
+        self._taken = 0
+        self._turns: Iterator[int] = iter(())
+        self.arrived: deque[Any] = deque()
+        self.waiting = False
+
+    @property
+    def came(self) -> int:
+        """How many elements have come so far, whichever way; for ``explain``."""
+        return self._taken - length_hint(self._turns) + len(self.arrived)
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Take the subscription; it is asked once something is wanted, or at once if eager."""
+        if isinstance(subscription, FlowSubscription):
+            subscription.take_part_in(self._run)
+        if self.accept(subscription):
+            if self._eager:
+                self._ask()
+            self.notify()
+
+    def on_next(self, element: object) -> None:
+        """Keep the element until it is pulled."""
+        if element is not None and self._admitted < self._asked and not self._closed:
+            # No lock: signals come one after the other (1.3), so nobody else counts here.
+            self._admitted += 1
+            self.arrived.append(element)
+        else:
+            require_element(element)
+            if self.admit():
+                self.arrived.append(element)
+            else:
+                discard(self._run, (element,))
+        if self.waiting:
+            self.notify()
+        if self._closed and self._ending is None:
+            self.sweep()  # 2.8: cancelled meanwhile, by another thread
+
+    def on_error(self, error: Exception) -> None:
+        """Pass the error on, after what has come before it."""
+        require_error(error)
+        self._finish(error)
+
+    def on_complete(self) -> None:
+        """The last element has come."""
+        self._finish(COMPLETED)
+
+    def elements(self) -> Elements:
+        """What has come, in order, for the stage downstream."""
+        return started(self._elements())
+
+    def close(self) -> None:
+        """Nobody will pull: let go of all."""
+        self.cancel()
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Let go of what came although the stream was over."""
+        discard(self._run, taken_out(self.arrived))
+
+    def _elements(self) -> Elements:
+        arrived = self.arrived
+        portion = max(self.capacity // 4, 1)
+        try:
+            yield None
+            while True:
+                self.waiting = True  # before looking, so that nothing comes unseen
+                ready = min(len(arrived), portion)
+                if ready:
+                    self.waiting = False
+                    self._taken += ready
+                    self._turns = iter(range(ready))  # it counts what is still to be taken
+                    for _ in self._turns:
+                        yield arrived.popleft()
+                    self._ask()
+                elif self.ending is not None and not arrived:
+                    break
+                elif not self._ask():
+                    yield PENDING
+        finally:
+            self._run.ended.discard(self)
+            self.close()
+        if self.ending is not COMPLETED:
+            raise self.hand_over_error()
+
+    def _ask(self) -> bool:
+        """Ask for what is wanted; whether something came at once."""
+        wanted, taken = UNBOUNDED if self._eager else self._run.wanted, self._taken
+        if wanted and (self._each == 1 or self._asked == taken):
+            wanted = min(wanted * self._each, UNBOUNDED)
+            self.refill(wanted=min(taken + wanted, self._most), taken=taken)
+        return bool(self.arrived) or self.ending is not None
+
+    def _finish(self, ending: Exception) -> None:
+        self.end(ending)
+        self._run.ended.add(self)
+        self.notify()
+
+    def notify(self) -> None:
+        """Something has come: let the run pull again."""
+        self.waiting = False
+        self._run.wake()
+
+
+def subscribe(intake: UpstreamSubscriber, publisher: Publisher[Any]) -> None:
+    """Subscribe ``intake`` to ``publisher``; a ``subscribe`` that raises is the end of it."""
+    try:
+        publisher.subscribe(intake)
+    except Exception as error:
+        violation = RuleViolation(
+            "1.9", f"subscribe of {shorten(publisher)} raised {shorten(error)}"
+        )
+        violation.__cause__ = error
+        intake.fail(violation)
+        intake.notify()
+
+
+class EagerSubscriber(PrefetchSubscriber):
+    """Takes elements ahead of demand, and lets the run look at them without demand.
+
+    Whoever takes them first discards the mark in ``run.ended``: what comes later sets it again.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, run: RunContext, prefetch: int = PREFETCH) -> None:
+        super().__init__(run, prefetch=prefetch, eager=True)
+
+    def has_come(self) -> bool:
+        """Whether an element is there, or the end."""
+        return bool(self.arrived) or self.ending is not None
+
+    def on_next(self, element: object) -> None:
+        """Keep the element, and wake the run even if it waits for something else."""
+        self.waiting = True
+        super().on_next(element)
+
+    def notify(self) -> None:
+        """Let the run pull again, also without demand."""
+        if self.has_come():
+            self._run.ended.add(self)
+        super().notify()

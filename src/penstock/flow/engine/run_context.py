@@ -1,0 +1,250 @@
+"""What flows between the stages of a flow: elements, pulled one at a time.
+
+A stage is an iterator over the elements of the stage upstream. One that has nothing to give
+*now*, because its elements come from another thread or at another time, yields ``PENDING``, and
+wakes its run when that changes. So a stage is plain, single-threaded code, whatever thread runs it:
+it is pulled only when an element is wanted, ends by returning, fails by raising, and is cancelled
+by ``close``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from itertools import chain
+from operator import length_hint
+from types import GeneratorType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import ref
+
+from penstock.rules import cite
+from penstock.runtime import report_undelivered
+
+if TYPE_CHECKING:
+    from asyncio import Future
+
+    from penstock.flow.engine.plan import Plan
+
+__all__ = [
+    "PENDING",
+    "RUN_FIELDS",
+    "SATISFIED",
+    "Discarded",
+    "Elements",
+    "Pause",
+    "PullingContext",
+    "QueueReceiver",
+    "RunContext",
+    "close",
+    "close_quietly",
+    "discard",
+    "failing",
+    "is_used_up",
+    "listen",
+    "started",
+    "taken_out",
+    "unclosed",
+]
+
+
+class Pause(Enum):
+    """What a stage yields instead of an element."""
+
+    PENDING = "nothing to give now; the run will be woken"
+    SATISFIED = "all that was wanted has been delivered"
+
+
+PENDING: Final = Pause.PENDING
+SATISFIED: Final = Pause.SATISFIED
+
+Elements: TypeAlias = Iterator[Any]
+"""Elements and ``PENDING``, in any mixture."""
+
+Discarded: TypeAlias = Callable[[Any], object]
+"""What is told of an element that will not be delivered."""
+
+
+RUN_FIELDS: Final = ("discards", "ended", "over", "prepared", "sized")
+"""For the slots of a class that is a run: a base beside another one can have none itself."""
+NO_FIELDS: Final[tuple[str, ...]] = ()
+
+
+class RunContext(ABC):
+    """A run of a flow: what pulls its last stage, as all its stages see it.
+
+    ``over``      nobody wants anything any more; a stage that loops without yielding should return
+    ``ended``     those whose input has ended while they still hold elements; as long as there are
+                  any, the run looks for the end of the flow without waiting for demand
+    ``discards``  what ``do_on_discard`` asked to be called for elements that will not be
+                  delivered: those of a run and of all that takes part in it, each of them once
+    ``prepared``  what the origin prepared on the thread that subscribed
+    ``sized``     an iterator upstream that may know how many elements it has left
+    """
+
+    __slots__ = NO_FIELDS
+
+    over: bool
+    ended: set[object]
+    discards: dict[Discarded, None]
+    prepared: Any
+    sized: object
+
+    def _begin_run(self, discards: dict[Discarded, None] | None = None) -> None:
+        """Set the fields of a run; ``discards`` are those of the run that it takes part in."""
+        self.over = False
+        self.ended = set()
+        self.discards = {} if discards is None else discards
+        self.prepared = None
+        self.sized = None
+
+    @property
+    @abstractmethod
+    def wanted(self) -> int:
+        """How many elements are wanted at the end of the flow, the one being pulled included."""
+
+    @abstractmethod
+    def wake(self) -> None:
+        """Pull again, soon: what was pending may be there. May be called from any thread."""
+
+
+class QueueReceiver(ABC):
+    """Takes the elements of another flow without a call for each of them.
+
+    They are appended to ``arrived``; while it is ``waiting``, ``notify`` follows.
+    """
+
+    __slots__ = ()
+
+    arrived: deque[Any]
+    waiting: bool
+
+    @abstractmethod
+    def notify(self) -> None:
+        """Something has come."""
+
+    @abstractmethod
+    def sweep(self) -> None:
+        """Let go of what came although the stream was over."""
+
+
+class PullingContext(RunContext):
+    """A run that is no subscription: the one who wants the elements pulls them, and can wait.
+
+    ``taker``        who takes the elements, in words
+    ``may_pause``    whether the taker may do something else between two elements
+    ``waits_since``  when it began to wait, if it does
+    """
+
+    __slots__ = (
+        "__weakref__", "_source", "may_pause", "plan", "taker", "tasks", "waits_since", "wanted",
+        *RUN_FIELDS,
+    )  # fmt: skip
+
+    wanted: int
+
+    def __init__(self, wanted: int, taker: str, *, may_pause: bool) -> None:
+        self._begin_run()
+        self.wanted = wanted
+        self.taker = taker
+        self.may_pause = may_pause
+        self.plan: Plan | None = None
+        self.waits_since: float | None = None
+        self._source: Callable[[], Elements | None] = lambda: None
+        self.tasks: set[Future[Any]] = set()
+
+    @property
+    def source(self) -> Elements | None:
+        """What it pulls, for ``explain``."""
+        return self._source()
+
+    def pulls(self, elements: Elements, plan: Plan) -> None:
+        """``elements`` are what it pulls, those of ``plan``; it does not keep them alive."""
+        self.plan = plan
+        plan.runs.add(ref(self, plan.runs.discard))
+        if isinstance(elements, GeneratorType):
+            self._source = ref(elements)
+
+    def leave_after(self, task: Future[Any]) -> None:
+        """The run is not over before ``task``, on an asyncio loop, is done."""
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+
+def listen(run: RunContext, listeners: Iterable[Discarded]) -> None:
+    """Tell ``listeners`` of what will be discarded; one that is known is not told twice."""
+    run.discards.update(dict.fromkeys(listeners))
+
+
+def discard(run: RunContext, elements: Iterable[Any]) -> None:
+    """Say that ``elements``, which a stage had taken, will not be delivered."""
+    listeners = tuple(run.discards)  # another thread may add one
+    for element in elements:  # also if nobody is told: an iterator may take them out of a place
+        for tell in listeners:
+            tell(element)
+
+
+def taken_out(elements: deque[Any]) -> Iterator[Any]:
+    """Take out all elements, be it while another thread does the same."""
+    while elements:
+        try:
+            yield elements.popleft()
+        except IndexError:
+            return
+
+
+def close(elements: object) -> None:
+    """Cancel a stage; a plain iterator needs nothing."""
+    closing = getattr(elements, "close", None)
+    if closing is not None:
+        closing()
+
+
+def close_quietly(elements: object) -> None:
+    """Cancel a stage for somebody who must not suffer from one that cannot be closed (3.15)."""
+    try:
+        close(elements)
+    except Exception as error:
+        report_undelivered(error, cite("3.15", "closing the source of a stream raised"))
+
+
+def is_used_up(sized: object) -> bool:
+    """Whether something that may know how many elements it has left knows that it has none."""
+    try:
+        return sized is not None and length_hint(sized, 1) == 0
+    except OverflowError:  # more than there are numbers for
+        return False
+
+
+def unclosed(elements: Elements) -> Elements:
+    """``elements`` for a ``yield from`` that must not close them.
+
+    Whoever handles their errors has to leave alone what closing them raises.
+    """
+    return chain(elements)
+
+
+def started(generator: Elements) -> Elements:
+    """``generator``, advanced to its first ``yield``, which gives nothing.
+
+    A generator that was never started does not run its ``finally`` when it is closed.
+    """
+    next(generator, None)
+    return generator
+
+
+def failing(run: RunContext, error: Exception) -> Elements:
+    """No elements but an error, which needs no demand."""
+    return started(_failing(run, error))
+
+
+def _failing(run: RunContext, error: Exception) -> Elements:
+    mark = object()
+    run.ended.add(mark)
+    try:
+        yield None
+        raise error
+    finally:
+        run.ended.discard(mark)
+        del error  # whose traceback has this frame

@@ -1,0 +1,151 @@
+"""Transforming: other elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from penstock.flow.base_flow import BaseFlow
+from penstock.flow.checks import require_function
+from penstock.flow.operators.filtering import Filter
+from penstock.flow.operators.transforming import FlatMapIterable, Map, MapNotNone, Scan
+
+if TYPE_CHECKING:
+    from penstock.flow.flow import Flow
+
+__all__ = ["Transforming"]
+
+T_co = TypeVar("T_co", covariant=True)
+A = TypeVar("A")
+R = TypeVar("R")
+
+
+class Transforming(BaseFlow[T_co]):
+    """What makes other elements of the elements."""
+
+    __slots__ = ()
+
+    def map(self, function: Callable[[T_co], R]) -> Flow[R]:
+        """What ``function`` returns for each element.
+
+        Emits when: an element comes.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does, or ``function`` raises.
+
+        Demand: passes through as it is.
+
+        Errors: what ``function`` raises. ``TypeError`` if it returns ``None``.
+
+        Example:
+            >>> Flow.range(3).map(lambda x: x * 10).to_list().run_sync()
+            [0, 10, 20]
+
+        Marble:
+            a-b--c|
+            flow.map(str.upper)
+            A-B--C|
+        """
+        return self._then(Map("map", require_function("map", function)))
+
+    def map_not_none(self, function: Callable[[T_co], R | None]) -> Flow[R]:
+        """What ``function`` returns for each element; where that is ``None``, nothing.
+
+        Emits when: an element comes for which ``function`` returns something.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does, or ``function`` raises.
+
+        Demand: passes through; each element that is left out is replaced by another one.
+
+        Errors: what ``function`` raises.
+
+        Example:
+            >>> Flow.of("a", "z").map_not_none({"a": 1, "b": 2}.get).to_list().run_sync()
+            [1]
+
+        Marble:
+            a-z-b|
+            flow.map_not_none({"a": 1, "b": 2}.get)
+            1---2|
+        """
+        return self._then(MapNotNone("map_not_none", require_function("map_not_none", function)))
+
+    def filter(self, condition: Callable[[T_co], object]) -> Flow[T_co]:
+        """The elements for which ``condition`` holds.
+
+        Emits when: an element comes for which it holds.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does, or ``condition`` raises.
+
+        Demand: passes through; each element that is left out is replaced by another one.
+
+        Errors: what ``condition`` raises.
+
+        Example:
+            >>> Flow.range(6).filter(lambda x: x % 2 == 0).to_list().run_sync()
+            [0, 2, 4]
+
+        Marble:
+            1-2-3-4|
+            flow.filter(lambda x: int(x) % 2 == 0)
+            --2---4|
+        """
+        return self._then(Filter("filter", require_function("filter", condition)))
+
+    def flat_map_iterable(self, function: Callable[[T_co], Iterable[R]]) -> Flow[R]:
+        """All elements of the iterable that ``function`` returns for each element.
+
+        An iterable is advanced only when an element is wanted; it is gone through before the next
+        one is made. For publishers in place of iterables there is ``flat_map``.
+
+        Emits when: an iterable has an element.
+        Backpressures when: nothing is wanted; the iterable is not advanced.
+        Completes when: upstream completes and the last iterable has ended.
+        Cancels when: the subscriber does, or ``function`` or an iterable raises.
+
+        Demand: asks for the next element when an iterable has ended and more is wanted.
+
+        Errors: what ``function`` or an iterable raises. ``TypeError`` if an iterable has ``None``.
+
+        Example:
+            >>> Flow.of("to be", "or not").flat_map_iterable(str.split).to_list().run_sync()
+            ['to', 'be', 'or', 'not']
+
+        Marble:
+            2--1-3|
+            flow.flat_map_iterable(lambda x: x * int(x))
+            (22)--1-(333)|
+        """
+        stage = FlatMapIterable(
+            "flat_map_iterable", require_function("flat_map_iterable", function)
+        )
+        return self._then(stage)
+
+    def scan(self, seed: A, function: Callable[[A, T_co], A]) -> Flow[A]:
+        """Each value that ``function(accumulated, element)`` returns, beginning from ``seed``.
+
+        The seed itself is no element of the result. All runs begin from the same object, so it
+        should not be changed in place.
+
+        Emits when: an element comes.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does, or ``function`` raises.
+
+        Demand: passes through as it is.
+
+        Errors: what ``function`` raises. ``TypeError`` if it returns ``None``.
+
+        Example:
+            >>> Flow.of(1, 2, 3).scan(0, lambda total, x: total + x).to_list().run_sync()
+            [1, 3, 6]
+
+        Marble:
+            a-b--c|
+            flow.scan("", lambda word, x: word + x)
+            a-{ab}--{abc}|
+        """
+        combine = require_function("scan", function, arguments=("{a}", "{x}"))
+        return self._then(Scan("scan", seed, combine))

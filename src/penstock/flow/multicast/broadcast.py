@@ -1,0 +1,321 @@
+"""A processor with many subscribers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Final, Generic, Literal, TypeVar
+
+from penstock.api import UNBOUNDED, Publisher, Subscriber, Subscription
+from penstock.core import (
+    COMPLETED,
+    BaseSubscriber,
+    Drain,
+    Rejection,
+    require_element,
+    require_error,
+    require_subscriber,
+    shorten,
+)
+from penstock.flow.multicast.broadcast_subscription import BroadcastSubscription, for_each
+from penstock.flow.multicast.shared_buffer import SharedBuffer
+from penstock.rules import RuleViolation, cite
+from penstock.runtime import Executor, NewLock, require_executor
+
+__all__ = ["Broadcast", "BroadcastState"]
+
+T = TypeVar("T")
+
+
+class BroadcastState(Enum):
+    """What a new subscriber of a ``Broadcast`` gets, always after ``on_subscribe``."""
+
+    ACTIVE = "elements"
+    COMPLETED = "on_complete, at once"
+    FAILED = "on_error with the error that ended the stream, at once"
+    SHUT_DOWN = "on_error with a RuntimeError, at once"
+
+
+ENDED: Final = (BroadcastState.COMPLETED, BroadcastState.FAILED)
+"""How upstream has ended; what is kept is still to be taken."""
+
+
+class Broadcast(Drain, Generic[T]):
+    """Sends each element to all of its subscribers, in the same order, within their demand.
+
+    An element is kept until the slowest subscriber has it, and no more than ``capacity`` are kept
+    or on their way: the slowest subscriber sets the pace. Errors are passed on at once, ahead of
+    elements that are still kept, unless told otherwise; completion follows the last element without
+    another request. A subscriber that is subscribed already is refused: its stream ends with
+    ``RuntimeError``.
+
+    ``source``                a publisher to subscribe to when the first subscriber comes; without
+                              one, the caller uses ``publisher.subscribe(broadcast)``
+    ``eager``                 ask upstream for elements before a subscriber asks for them
+    ``newcomers``             start with the ``"oldest"`` element that is still kept, or, if others
+                              are there already, with the ``"next"`` one that comes
+    ``takes_unasked``         keep elements that come without demand, as long as there is room
+    ``errors_overtake``       pass an error on at once; otherwise after the elements before it
+    ``shuts_down_when_idle``  when the last subscriber has cancelled, cancel upstream and refuse
+                              all further subscribers; ``keep_alive`` prevents it
+    ``executor``              signal the subscribers on this executor; without one, on the thread
+                              that brings an element or requests it
+
+    As a drain it makes the calls to the upstream subscription, one at a time (rule 2.7), on the
+    thread that wakes it.
+    """
+
+    def __init__(
+        self,
+        capacity: int = 256,
+        *,
+        source: Publisher[T] | None = None,
+        eager: bool = False,
+        newcomers: Literal["oldest", "next"] = "oldest",
+        takes_unasked: bool = False,
+        errors_overtake: bool = True,
+        shuts_down_when_idle: bool = False,
+        executor: Executor | None = None,
+        new_lock: NewLock = threading.RLock,
+    ) -> None:
+        super().__init__(None, new_lock)
+        if newcomers not in ("oldest", "next"):
+            raise ValueError(f"newcomers must be 'oldest' or 'next', not {newcomers!r}")
+        self._input = BaseSubscriber(capacity, new_lock)
+        if source is not None and not isinstance(source, Publisher):
+            raise TypeError(f"a source has a method subscribe; {source!r} has none")
+        self._source = source
+        self._eager = eager
+        self._from_oldest = newcomers == "oldest"
+        self._takes_unasked = takes_unasked
+        self._errors_overtake = errors_overtake
+        self._shuts_down_when_idle = shuts_down_when_idle
+        self._subscriber_executor = None if executor is None else require_executor(executor)
+        self._new_lock = new_lock
+        # All that follows is guarded by this lock, which is never held while calling out.
+        self._lock = new_lock()
+        self._state = BroadcastState.ACTIVE
+        self._ending: Exception = COMPLETED
+        self._kept: SharedBuffer[T] = SharedBuffer()
+        self._subscriptions: dict[BroadcastSubscription[T], None] = {}
+        self._subscription_of: dict[int, BroadcastSubscription[T]] = {}  # by the subscriber's id
+        self._kept_alive = 0
+        self._wanted_until = 0
+        self._furthest = 0
+        self._thirsty = False
+        self._fresh = False
+
+    @property
+    def state(self) -> BroadcastState:
+        """What the next subscriber would get."""
+        return self._state
+
+    @contextmanager
+    def keep_alive(self) -> Iterator[None]:
+        """Counts as a subscriber for the time of a block, so that it does not shut down."""
+        with self._lock:
+            self._kept_alive += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._kept_alive -= 1
+                self._shut_down_if_idle()
+                self._forget_if_over()
+            self.wake()
+
+    # 4.1: a publisher to what is downstream.
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Add a subscriber, if it has elements to expect; else signal the end, or a refusal."""
+        require_subscriber(subscriber)  # 1.9
+        with self._lock:
+            twin = self._subscription_of.get(id(subscriber))
+            if twin is not None and not twin.serves(subscriber):
+                twin = None  # it belonged to another subscriber, gone by now, with the same id
+            subscription = self._join(subscriber) if twin is None and self._has_elements else None
+            source, self._source = (self._source, None) if subscription else (None, self._source)
+        if subscription is not None:
+            subscription.wake()
+        elif twin is not None:
+            self._refuse(twin, subscriber)
+        else:
+            self._reject(subscriber, self._ending)
+        if source is not None:
+            self._connect(source)
+
+    # 4.1: a subscriber to what is upstream.
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Take the subscription; it gets requests once a subscriber makes some."""
+        if self._input.accept(subscription):
+            self.wake()
+
+    def on_next(self, element: T) -> None:
+        """Keep the element and pass it on to all subscribers that have demand."""
+        require_element(element)
+        unasked = self._takes_unasked and len(self._kept) < self._input.capacity
+        if self._input.admit(unasked=unasked):
+            with self._lock:
+                self._kept.append(element)
+                self._fresh = True
+        self.wake()
+
+    def on_error(self, error: Exception) -> None:
+        """Pass the error on to all subscribers."""
+        require_error(error)
+        self._input.end(error)
+        self.wake()
+
+    def on_complete(self) -> None:
+        """Pass the completion on to each subscriber, once it has the last element."""
+        self._input.end(COMPLETED)
+        self.wake()
+
+    # What subscriptions call, from within their drains.
+
+    def read(self, subscription: BroadcastSubscription[T]) -> list[T]:
+        """The elements that ``subscription`` can take now; they are kept until it has them."""
+        with self._lock:
+            return self._kept.read(subscription.position, subscription.demand.outstanding)
+
+    def has_taken(self, subscription: BroadcastSubscription[T], elements: int) -> Exception | None:
+        """Move ``subscription`` on; returns how the stream ended if nothing more follows for it."""
+        with self._lock:
+            oldest, position = self._kept.oldest, subscription.position + elements
+            if elements:
+                self._kept.move(subscription.position, position)
+                subscription.position = position
+            wanted_until = subscription.wanted_until
+            if (
+                position > self._furthest
+                or wanted_until > self._wanted_until
+                or self._kept.oldest != oldest
+            ):
+                self._furthest = max(self._furthest, position)
+                self._wanted_until = max(self._wanted_until, wanted_until)
+                self._thirsty = True
+            over = self._state in ENDED and position == self._kept.end
+            return self._ending if over else None
+
+    def ask_if_thirsty(self) -> None:
+        """A subscription has made room or has new demand: ask upstream."""
+        if self._thirsty:
+            self.wake()
+
+    def disturb(self) -> None:
+        """A subscription is about to leave, or to be told something else than elements."""
+
+    def leave(self, subscription: BroadcastSubscription[T], subscriber_id: int) -> None:
+        """``subscription`` takes no more elements."""
+        with self._lock:
+            del self._subscriptions[subscription]
+            if self._subscription_of.get(subscriber_id) is subscription:
+                del self._subscription_of[subscriber_id]
+            oldest = self._kept.oldest
+            self._kept.leave(subscription.position)
+            if not self._subscriptions:
+                self._wanted_until = self._kept.oldest  # nobody is left that wants anything
+            self._shut_down_if_idle()
+            self._forget_if_over()
+            made_room = self._kept.oldest != oldest
+        if made_room or not self._is_active:
+            self.wake()
+
+    # How it works.
+
+    def _work(self) -> None:
+        with self._lock:
+            self._thirsty = False
+            taken, furthest = self._kept.oldest, self._furthest
+            wanted = UNBOUNDED if self._eager else self._wanted_until
+        if self._is_active:
+            self._input.refill(wanted=wanted, taken=taken, starving_at=furthest)
+        if self._input.ending is not None:
+            self._conclude(self._input.ending)
+        if not self._is_active:
+            self._input.cancel()  # 2.6
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Wake the subscriptions that can take something."""
+        if not self._fresh:
+            return
+        with self._lock:
+            self._fresh = False
+            subscriptions = [each for each in list(self._subscriptions) if each.demand.outstanding]
+        for_each(subscriptions, BroadcastSubscription.wake)
+
+    @property
+    def _is_active(self) -> bool:
+        return self._state is BroadcastState.ACTIVE
+
+    @property
+    def _has_elements(self) -> bool:
+        """Whether a newcomer has something to expect, even if only what nobody else has taken."""
+        completed = self._state is BroadcastState.COMPLETED
+        return self._is_active or (completed and len(self._kept) > 0 and not self._subscriptions)
+
+    def _join(self, subscriber: Subscriber[T]) -> BroadcastSubscription[T]:
+        # The first one gets all that was kept for it, which would otherwise stay there forever.
+        from_oldest = self._from_oldest or not self._subscriptions
+        return self._join_at(subscriber, self._kept.oldest if from_oldest else self._kept.end)
+
+    def _join_at(self, subscriber: Subscriber[T], position: int) -> BroadcastSubscription[T]:
+        self._kept.join(position)
+        subscription = BroadcastSubscription(
+            subscriber, self, position, self._subscriber_executor, self._new_lock
+        )
+        self._subscriptions[subscription] = None
+        self._subscription_of[id(subscriber)] = subscription
+        return subscription
+
+    def _refuse(self, twin: BroadcastSubscription[T], subscriber: Subscriber[T]) -> None:
+        error = RuntimeError(cite("1.10", "this subscriber is subscribed already"))
+        # One that has cancelled, and is still being released, can be told in another stream.
+        if not twin.fail_soon(error):
+            self._reject(subscriber, error)
+
+    def _reject(self, subscriber: Subscriber[T], ending: Exception) -> None:
+        Rejection(subscriber, ending, self._subscriber_executor, self._new_lock).wake()
+
+    def _connect(self, source: Publisher[T]) -> None:
+        try:
+            source.subscribe(self)
+        except Exception as error:
+            self._input.fail(
+                RuleViolation("1.9", f"subscribe of the source raised {shorten(error)}")
+            )
+            self.wake()
+
+    def _conclude(self, ending: Exception) -> None:
+        """Upstream is over: tell the subscribers, and those that are still to come."""
+        completed = ending is COMPLETED
+        with self._lock:
+            if not self._is_active:
+                return
+            self._state = BroadcastState.COMPLETED if completed else BroadcastState.FAILED
+            self._ending = ending
+            subscriptions = list(self._subscriptions)
+            self._forget_if_over()
+        if completed or not self._errors_overtake:
+            for_each(subscriptions, BroadcastSubscription.wake)
+        else:
+            for_each(subscriptions, lambda each: each.fail_soon(ending))  # 4.2: ahead of the kept
+
+    def _shut_down_if_idle(self) -> None:
+        # 3.14: with the last subscriber gone.
+        idle = not self._subscriptions and not self._kept_alive
+        if idle and self._shuts_down_when_idle and self._is_active:
+            self._state = BroadcastState.SHUT_DOWN
+            self._ending = RuntimeError(
+                cite("3.14", "this broadcast shut down when its last subscriber left")
+            )
+
+    def _forget_if_over(self) -> None:
+        # After a completion what is kept waits for the next subscriber.
+        over = self._state in (BroadcastState.FAILED, BroadcastState.SHUT_DOWN)
+        if over and not self._subscriptions:
+            self._kept = SharedBuffer()

@@ -1,0 +1,113 @@
+"""One subscriber of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from penstock.api import Subscriber
+from penstock.core import COMPLETED, BaseSubscription
+from penstock.runtime import Executor, NewLock
+
+if TYPE_CHECKING:
+    from penstock.flow.multicast.broadcast import Broadcast
+
+__all__ = ["BroadcastSubscription", "for_each"]
+
+T = TypeVar("T")
+
+
+class BroadcastSubscription(BaseSubscription[T]):
+    """The subscription of one subscriber to a broadcast.
+
+    Signals the subscriber on the executor of the broadcast; without one, on the thread that wakes
+    it: one that requests, or the one that brings an element.
+    """
+
+    __slots__ = ("_broadcast", "_joined_at", "_subscriber_id", "position")
+
+    def __init__(
+        self,
+        subscriber: Subscriber[T],
+        broadcast: Broadcast[T],
+        position: int,
+        executor: Executor | None,
+        new_lock: NewLock,
+    ) -> None:
+        super().__init__(subscriber, executor, new_lock)
+        self._broadcast = broadcast
+        self._joined_at = position
+        self._subscriber_id = id(subscriber)
+        self.position = position
+
+    def wake(self) -> None:
+        """There may be something to do here or, as this subscription has demand, upstream."""
+        super().wake()
+        if self._executor is None:
+            self._broadcast.ask_if_thirsty()  # now that nobody is within this drain
+
+    @property
+    def wanted_until(self) -> int:
+        """The position after the last element that was requested."""
+        return self._joined_at + self.demand.requested
+
+    @property
+    def hub(self) -> Broadcast[T]:
+        """Where its elements come from."""
+        return self._broadcast
+
+    # What a shared run calls while it holds this drain, to signal the subscriber itself.
+
+    @property
+    def call(self) -> Callable[[T], None]:
+        """The method of the subscriber that takes an element."""
+        return self._subscriber.on_next
+
+    def can_take_from(self, position: int) -> bool:
+        """Whether it has taken all elements before ``position`` and wants the next one."""
+        opened = not self._waiting_to_open and self._wanted
+        return opened and self.position == position and self.demand.outstanding > 0
+
+    def begin_at(self, position: int) -> None:
+        """Start there: nothing has been taken yet."""
+        self._joined_at = self.position = position
+
+    def blame(self, error: Exception) -> None:
+        """The subscriber raised ``error`` in ``on_next``."""
+        self._blame("on_next", error)
+        self._broadcast.disturb()
+        self.wake()
+
+    def _leave(self, mark: Exception) -> bool:
+        left = super()._leave(mark)
+        self._broadcast.disturb()
+        return left
+
+    def _serve(self) -> None:
+        elements = self._broadcast.read(self)
+        sent = self._emit(elements) if elements else 0
+        ending = self._broadcast.has_taken(self, sent)
+        if ending is COMPLETED:
+            self._complete()
+        elif ending is not None:
+            self._fail(ending)
+        elif self._wanted and self._executor is not None:
+            self._broadcast.ask_if_thirsty()
+
+    def _release(self) -> None:
+        self._broadcast.leave(self, self._subscriber_id)
+
+
+def for_each(
+    subscriptions: list[BroadcastSubscription[T]],
+    call: Callable[[BroadcastSubscription[T]], object],
+) -> None:
+    """Call for all subscriptions, even if a ``KeyboardInterrupt`` comes out of one of them."""
+    interrupt: BaseException | None = None
+    for subscription in subscriptions:
+        try:
+            call(subscription)
+        except BaseException as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt

@@ -1,0 +1,196 @@
+"""A flow whose subscribers share one run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from penstock.api import Subscriber
+from penstock.flow.base_flow import announce, opened
+from penstock.flow.checks import require_size
+from penstock.flow.engine.run_context import Elements, RunContext
+from penstock.flow.engine.stage import FROM_START, Origin
+from penstock.flow.flow import Flow
+from penstock.flow.multicast.grace_period import require_grace
+from penstock.flow.multicast.shared_run import SharedRun
+from penstock.flow.multicast.sharing import Sharing, SharingOptions
+from penstock.runtime import Clock
+
+__all__ = ["Connection", "FromSharing", "SharedFlow"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Connection:
+    """A shared run that was started; cancel it to stop it for all subscribers."""
+
+    def __init__(self, run: SharedRun[Any]) -> None:
+        self._shared_run = run
+
+    def cancel(self) -> None:
+        """Stop the run: upstream is cancelled, and its subscribers get a ``RuntimeError``."""
+        self._shared_run.shut_down("the connection was cancelled")
+
+
+class FromSharing(Origin):
+    """The elements of the shared run."""
+
+    rerun = FROM_START
+
+    def __init__(self, sharing: Sharing[Any]) -> None:
+        super().__init__(sharing.options.name)
+        self.sharing = sharing
+        self.upstream = sharing.options.source
+
+    def open(self, run: RunContext, per_output: int) -> Elements:
+        """Subscribe to the shared run."""
+        return opened(self.sharing, run, per_output)
+
+    def open_at_most(self, run: RunContext, per_output: int, most: int) -> Elements:
+        """Subscribe, and request no more than ``most``: the others get nothing in excess."""
+        return opened(self.sharing, run, per_output, most=most)
+
+
+class SharedFlow(Flow[T_co]):
+    """A flow whose subscribers share one run; the slowest of them sets the pace.
+
+    A subscriber that must not hold up the others gets its own policy, by an operator upstream of
+    it: ``shared.on_backpressure_latest()``, ``shared.on_backpressure_drop()``, or
+    ``shared.on_backpressure_buffer(1000)``, which fails, or drops, when its buffer is full.
+    """
+
+    __slots__ = ("_sharing",)
+
+    def __init__(self, options: SharingOptions[T_co]) -> None:
+        self._sharing = Sharing(options)
+        super().__init__(FromSharing(self._sharing))
+
+    def subscribe(self, subscriber: Subscriber[T_co]) -> None:
+        """Join the shared run.
+
+        Emits when: the shared run does.
+        Backpressures when: ``subscriber`` has requested nothing more; 256 elements later the
+        others wait for it.
+        Completes when: the shared run does and all that was kept for ``subscriber`` is delivered.
+        Cancels when: ``subscriber`` cancels its subscription, or raises; the others go on.
+
+        Demand: that of ``subscriber``, exactly.
+
+        Errors: ``TypeError`` at once if ``subscriber`` is none. ``RuntimeError`` is signalled to
+        one that is subscribed already, or comes after the connection was cancelled.
+
+        Example:
+            >>> from penstock.testing import ManualSubscriber
+            >>> subscriber = ManualSubscriber()
+            >>> Flow.range(100).share().subscribe(subscriber)
+            >>> subscriber.request(2)
+            >>> subscriber.elements
+            [0, 1]
+        """
+        announce(self)
+        self._sharing.subscribe(subscriber)
+
+    def connect(self) -> Connection:
+        """Start the shared run, for the subscribers that are there and those that will come.
+
+        To start one that runs already changes nothing.
+
+        Emits when: it does not emit, it returns what can cancel the run.
+        Backpressures when: never; the run waits for demand of its subscribers.
+        Completes when: it returns at once, unless the run needs this thread for its first elements.
+        Cancels when: ``cancel`` is called on what it returns; subscribers get a ``RuntimeError``.
+
+        Demand: asks for nothing.
+
+        Errors: none; those of the run are signalled to its subscribers.
+
+        Example:
+            >>> from penstock.testing import ManualSubscriber
+            >>> shared, subscriber = Flow.range(9).publish(), ManualSubscriber(request=2)
+            >>> shared.subscribe(subscriber)
+            >>> subscriber.elements
+            []
+            >>> connection = shared.connect()
+            >>> subscriber.elements
+            [0, 1]
+            >>> connection.cancel()
+            >>> subscriber.error
+            RuntimeError('publish: the connection was cancelled')
+        """
+        return Connection(self._sharing.connect())
+
+    def auto_connect(self, subscribers: int = 1) -> SharedFlow[T_co]:
+        """The same flow in another shared run, which starts with that many ``subscribers``.
+
+        Emits when: an element comes; to all subscribers.
+        Backpressures when: too few subscribers have come, one lags by 256 elements, or all left.
+        Completes when: upstream completes.
+        Cancels when: the connection is cancelled, which ``connect`` gives; it goes on without
+        subscribers.
+
+        Demand: what the subscriber that wants most wants, at most 256 ahead of the slowest.
+
+        Errors: those from upstream, for all subscribers, after the elements before them.
+
+        Example:
+            >>> from penstock.testing import ManualSubscriber
+            >>> shared = Flow.range(3).publish().auto_connect(2)
+            >>> one, other = ManualSubscriber(request=5), ManualSubscriber(request=5)
+            >>> shared.subscribe(one)
+            >>> one.elements
+            []
+            >>> shared.subscribe(other)
+            >>> one.elements, other.elements
+            ([0, 1, 2], [0, 1, 2])
+
+        Marble:
+            -a-b|
+            --|
+            Flow.merge(shared := flow.publish().auto_connect(2), other.then(shared))
+            ---(aa)-(bb)|
+        """
+        count = require_size("auto_connect", "subscribers", subscribers)
+        return SharedFlow(self._sharing.like(starts=count, grace=None))
+
+    def ref_count(
+        self,
+        subscribers: int = 1,
+        *,
+        grace: float | timedelta = 0,
+        clock: Clock | None = None,
+    ) -> SharedFlow[T_co]:
+        """The same in runs that start with that many ``subscribers`` and stop with the last one.
+
+        A run stops ``grace`` seconds after it has lost its last subscriber, unless another one has
+        come by then. One that comes later starts a new run.
+
+        Emits when: an element comes; to all subscribers.
+        Backpressures when: too few subscribers have come, one lags by 256 elements, or all left.
+        Completes when: upstream completes.
+        Cancels when: the last subscriber has left and ``grace`` seconds have passed.
+
+        Demand: what the subscriber that wants most wants, at most 256 ahead of the slowest.
+
+        Errors: those from upstream, for all subscribers, after the elements before them.
+
+        Example:
+            >>> shared = Flow.range(3).do_on_next(print).publish().ref_count()
+            >>> shared.take(1).to_list().run_sync()
+            0
+            [0]
+            >>> shared.to_list().run_sync()
+            0
+            1
+            2
+            [0, 1, 2]
+
+        Marble:
+            -a-b-c|
+            --|
+            Flow.merge(shared := flow.publish().ref_count(2), other.then(shared.map(str.upper)))
+            ---(aA)-(bB)-(cC)|
+        """
+        count = require_size("ref_count", "subscribers", subscribers)
+        return SharedFlow(
+            self._sharing.like(starts=count, grace=require_grace("ref_count", grace, clock))
+        )

@@ -1,0 +1,289 @@
+"""One run of a flow for several subscribers."""
+
+from __future__ import annotations
+
+from contextvars import Context, copy_context
+from typing import Any, Final, TypeVar
+
+from penstock.api import UNBOUNDED, Publisher, Subscriber
+from penstock.core import COMPLETED, require_element
+from penstock.flow.base_flow import opened
+from penstock.flow.engine.prefetch_subscriber import PREFETCH
+from penstock.flow.engine.run_context import (
+    PENDING,
+    Elements,
+    RunContext,
+    close_quietly,
+    discard,
+    is_used_up,
+)
+from penstock.flow.multicast.broadcast import Broadcast, BroadcastState
+from penstock.flow.multicast.broadcast_subscription import BroadcastSubscription, for_each
+from penstock.flow.multicast.fan_out import FanOut
+from penstock.flow.multicast.grace_period import GracePeriod
+from penstock.flow.multicast.replay_history import ReplayHistory
+from penstock.flow.operators.error_handling import caught
+
+__all__ = ["SharedRun"]
+
+T = TypeVar("T")
+
+NO_ROWS: Final[FanOut[Any]] = FanOut()
+
+
+class SharedRun(Broadcast[T], RunContext):
+    """A broadcast that pulls a flow, as its run, and may begin with what was before.
+
+    While all subscribers are level, elements go to all of them in one loop, row by row. As a drain
+    it pulls the flow on the thread that wakes it: one that connects or requests, or the one that
+    brings what was pending. Subscribers that are level are signalled on that thread, too.
+
+    ``history``  says which elements a newcomer gets besides those to come
+    ``limit``    the error with which a run ends that must not forget any element
+    ``grace``    stops a run that has lost its last subscriber
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: Publisher[T],
+        history: ReplayHistory,
+        *,
+        limit: Exception | None = None,
+        grace: GracePeriod | None = None,
+    ) -> None:
+        super().__init__(PREFETCH + history.capacity, newcomers="next", errors_overtake=False)
+        self.name = name
+        self._upstream: Publisher[T] | None = source
+        self._elements: Elements | None = None
+        self._run_context: Context | None = None
+        self._history = history
+        self._limit = limit
+        self._grace = grace
+        self._kept.join(history.start)
+        # While rows are sent nothing is kept or read, and a newcomer waits for the last one.
+        self._rows: FanOut[T] = NO_ROWS
+        self._newcomers: list[BroadcastSubscription[T]] = []
+        self._begin_run()
+
+    # What decides about the run.
+
+    def connect(self) -> None:
+        """Start the run, unless it was started."""
+        with self._lock:
+            upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            self._run_context = copy_context()
+            self._elements = opened(upstream, self)
+            self.wake()
+
+    def shut_down(self, reason: str) -> None:
+        """End the run; present and future subscribers get a ``RuntimeError``."""
+        self._shut_down(reason, if_busy=True)
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether it has subscribers, and was not started yet."""
+        return self._upstream is not None and bool(self._subscriptions)
+
+    @property
+    def members(self) -> list[BroadcastSubscription[T]]:
+        """The current subscriptions."""
+        return list(self._subscriptions)
+
+    def backlog_of(self, subscription: BroadcastSubscription[T]) -> int:
+        """How many elements ``subscription`` has not taken yet, of those that have come."""
+        return max(self._kept.end - subscription.position, 0)
+
+    @property
+    def capacity(self) -> int:
+        """The most elements that are kept for the slowest subscriber, and for newcomers."""
+        return self._input.capacity
+
+    @property
+    def source(self) -> Elements | None:
+        """The elements that it pulls."""
+        return self._elements
+
+    @property
+    def wanted(self) -> int:
+        """How many elements the run may give now."""
+        sent = self._rows.sent
+        room = self._kept.oldest + sent + self._input.capacity
+        return max(min(self._wanted_until, room) - self._kept.end - sent, 0)
+
+    # How it differs from a broadcast.
+
+    def leave(self, subscription: BroadcastSubscription[T], subscriber_id: int) -> None:
+        """``subscription`` takes no more elements."""
+        super().leave(subscription, subscriber_id)
+        if self._grace is not None and self._is_active and not self._subscriptions:
+            self._grace.begin(self._stop)
+
+    def disturb(self) -> None:
+        """A subscriber comes, or is about to leave, or to be told something else than elements."""
+        self._rows.disturbed = True
+
+    def _stop(self) -> None:
+        self._shut_down("the run stopped with its last subscriber", if_busy=False)
+
+    def _shut_down(self, reason: str, *, if_busy: bool) -> None:
+        ending = RuntimeError(f"{self.name}: {reason}")
+        with self._lock:
+            busy = bool(self._subscriptions) or self._kept_alive > 0
+            if not self._is_active or (busy and not if_busy):
+                return
+            self._state = BroadcastState.SHUT_DOWN
+            self._ending = ending
+            self._upstream = None
+            subscriptions = list(self._subscriptions)
+        self.over = True
+        for_each(subscriptions, lambda each: each.fail_soon(ending))
+        self.wake()
+
+    def _work(self) -> None:
+        if self._run_context is None:
+            self._go_round()
+        else:
+            self._run_context.run(self._go_round)
+
+    def _go_round(self) -> None:
+        self._thirsty = False
+        elements = self._elements
+        try:
+            while elements is not None and self._is_active and self._go_on(elements):
+                pass
+        except Exception as error:
+            self._conclude(caught(error))
+        if not self._is_active:
+            self._elements = None
+            close_quietly(elements)
+            if self._grace is not None:
+                self._grace.end()
+        self._pass_on()
+
+    def _go_on(self, elements: Elements) -> bool:
+        """Take elements and pass them on; ``False`` if that has to wait."""
+        if self.wanted:
+            level = self._hold_subscriptions() if self._room_for_all else []
+            if level:
+                return self._send_rows(elements, level)
+        elif not self.ended and not is_used_up(self.sized):
+            return False
+        for element in elements:
+            if element is PENDING:
+                return False
+            self._keep(element)
+            self._pass_on()
+            return True
+        self._conclude(COMPLETED)
+        return False
+
+    def _hold_subscriptions(self) -> list[BroadcastSubscription[T]]:
+        """All subscriptions, with their drains held, if each of them can take the next element."""
+        with self._lock:
+            subscriptions = list(self._subscriptions)
+            self._rows = FanOut()
+        held: list[BroadcastSubscription[T]] = []
+        for subscription in subscriptions:
+            # A newcomer is not held: it is told of its subscription by the thread that subscribes.
+            if subscription.can_take_from(self._kept.end) and subscription.hold():
+                held.append(subscription)
+                if subscription.can_take_from(self._kept.end):
+                    continue
+            self._settle([], [])
+            for_each(held, BroadcastSubscription.release)
+            return []
+        return held
+
+    def _send_rows(self, elements: Elements, subscriptions: list[BroadcastSubscription[T]]) -> bool:
+        """Send elements to all subscribers at a time; ``False`` if the run has to wait."""
+        rows = self._rows
+        passed: list[T] = []
+        most = min(each.demand.outstanding for each in subscriptions)
+        if self._history.capacity:
+            most = min(most, PREFETCH, self._room_for_all)
+        keep = passed.append if self._history.capacity else None
+        try:
+            stop = rows.send(elements, subscriptions, most, keep)
+        finally:
+            self._settle(subscriptions, passed)
+            for_each(subscriptions, BroadcastSubscription.release)
+        for element in rows.late:
+            self._keep(element)
+        if stop is COMPLETED:
+            self._conclude(COMPLETED)
+        return stop is not PENDING
+
+    def _settle(self, subscriptions: list[BroadcastSubscription[T]], passed: list[T]) -> None:
+        """No more rows are sent: note the positions of all subscriptions."""
+        with self._lock:
+            sent = self._rows.sent
+            self._rows = NO_ROWS
+            end = self._kept.end + sent
+            for element in passed:
+                self._kept.append(element)
+            for subscription in subscriptions:
+                subscription.demand.consume(sent)
+                self.has_taken(subscription, sent)
+            if sent:
+                self._move_history(end)
+            self._let_newcomers_begin()
+
+    def _let_newcomers_begin(self) -> None:
+        newcomers, self._newcomers = self._newcomers, []
+        for newcomer in newcomers:
+            if newcomer in self._subscriptions:
+                self._kept.move(newcomer.position, self._history.start)
+                newcomer.begin_at(self._history.start)
+                self.has_taken(newcomer, 0)
+                self._fresh = True
+
+    @property
+    def _room_for_all(self) -> int:
+        """How many more elements may come, where none of them must be forgotten."""
+        return UNBOUNDED if self._limit is None else self._history.capacity - self._kept.end
+
+    def _keep(self, element: T) -> None:
+        require_element(element)
+        if self._limit is not None and not self._room_for_all:
+            discard(self, (element,))
+            raise self._limit
+        with self._lock:
+            if self._is_active:
+                self._kept.append(element)
+                self._fresh = True
+                self._move_history(self._kept.end)
+
+    def _move_history(self, end: int) -> None:
+        """The history is one more reader of what is kept; it moves on with the end."""
+        before = self._history.start
+        self._history.grow(end)
+        self._kept.move(before, self._history.start)
+
+    @property
+    def _has_elements(self) -> bool:
+        return self._is_active or (
+            self._state is not BroadcastState.SHUT_DOWN and self._kept.end > self._history.start
+        )
+
+    def _join(self, subscriber: Subscriber[T]) -> BroadcastSubscription[T]:
+        if self._grace is not None:
+            self._grace.end()
+        if self._rows is not NO_ROWS:
+            self.disturb()
+            newcomer = self._join_at(subscriber, self._kept.end)
+            self._newcomers.append(newcomer)
+            return newcomer
+        before = self._history.start
+        self._history.forget_the_old()
+        self._kept.move(before, self._history.start)
+        return self._join_at(subscriber, self._history.start)
+
+    def _forget_if_over(self) -> None:
+        if self._state is BroadcastState.SHUT_DOWN:
+            super()._forget_if_over()
+        unseen = self._subscriptions or self._kept_alive  # by those here, or about to come
+        if self._grace is not None and not self._is_active and not unseen:
+            # Newcomers get another run. An error would keep its frames, and subscribers that left.
+            self._ending = COMPLETED

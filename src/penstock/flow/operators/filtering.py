@@ -1,0 +1,131 @@
+"""Fewer elements: ``filter``, ``take*``, ``skip*``, ``distinct*``."""
+
+from __future__ import annotations
+
+from penstock.flow.engine.fusion import LoopCode
+from penstock.flow.engine.stage import EACH_ALONE, FROM_START, FusedStage
+from penstock.flow.expression import Expression, constants_of, text_of
+from penstock.flow.operators.transforming import FunctionStage
+
+__all__ = [
+    "Distinct",
+    "DistinctUntilChanged",
+    "Filter",
+    "Skip",
+    "SkipWhile",
+    "Take",
+    "TakeWhile",
+]
+
+
+class Take(FusedStage):
+    """The first elements, of which there is at least one."""
+
+    rerun = FROM_START
+    stops = True
+    one_to_one = True
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(name, values=(count,))
+        self.max_inputs = count
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """Count, and say which one is the last."""
+        (count,) = values
+        taken = loop.local("taken", "0")
+        loop.line(f"{taken} += 1")
+        loop.last_if(f"{taken} >= {count}")
+
+
+class TakeWhile(FunctionStage):
+    """The elements before the first one for which the function does not hold."""
+
+    rerun = EACH_ALONE
+    stops = True
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One check."""
+        loop.stop_if(f"not {self.result(*values)}")
+
+
+class Skip(FusedStage):
+    """All but the first elements."""
+
+    rerun = FROM_START
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(name, values=(count,))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """Count down to where it begins."""
+        (count,) = values
+        left = loop.local("left", count)
+        loop.line(f"if {left}:")
+        loop.line(f"{left} -= 1", deeper=1)
+        loop.drop(deeper=1)
+
+
+class SkipWhile(FunctionStage):
+    """The first element for which the function does not hold, and all after it."""
+
+    rerun = FROM_START
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One check, until the function does not hold."""
+        skipping = loop.local("skipping", "True")
+        loop.drop_if(f"{skipping} and {self.result(*values)}")
+        loop.line(f"{skipping} = False")
+
+
+class Distinct(FusedStage):
+    """The first element of each key, for a bounded number of keys.
+
+    Calls the key function on the thread that pulls the run.
+    """
+
+    rerun = FROM_START
+
+    def __init__(self, name: str, key: Expression, capacity: int) -> None:
+        super().__init__(name, text_of(key), (capacity, too_many_keys, *constants_of(key)))
+        self._key = text_of(key)
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A set of the keys so far."""
+        capacity, too_many, *constants = values
+        seen, key = loop.local("seen", "set()"), loop.local("key", "None")
+        loop.line(f"{key} = {self._key.format(*constants, x='x')}")
+        loop.drop_if(f"{key} in {seen}")
+        loop.line(f"if len({seen}) >= {capacity}: raise {too_many}({capacity})")
+        loop.line(f"{seen}.add({key})")
+
+
+def too_many_keys(capacity: int) -> OverflowError:
+    """What is raised where memory would grow beyond the capacity."""
+    return OverflowError(
+        f"distinct has seen {capacity} different keys, which is its capacity, and now another one; "
+        "give it a larger capacity, or a key with fewer values, or use distinct_until_changed"
+    )
+
+
+class DistinctUntilChanged(FunctionStage):
+    """The elements whose key is not that of the element before."""
+
+    rerun = FROM_START
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A variable for the key of the element before."""
+        begun, key = loop.local("begun", "False"), loop.local("key", "None")
+        previous = loop.local("previous", "None")
+        loop.line(f"{key} = {self.result(*values)}")
+        loop.drop_if(f"{begun} and {key} == {previous}")
+        loop.line(f"{begun}, {previous} = True, {key}")
+
+
+class Filter(FunctionStage):
+    """``x`` goes on if the function says so."""
+
+    rerun = EACH_ALONE
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One check."""
+        loop.drop_if(f"not {self.result(*values)}")

@@ -1,0 +1,170 @@
+"""Stages that change nothing: ``do_on_*``, ``do_finally``, ``named``, ``annotate_errors``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from penstock.core import shorten
+from penstock.flow.engine.call_site import CallSite
+from penstock.flow.engine.fusion import LoopCode
+from penstock.flow.engine.run_context import Elements, RunContext, close, started, unclosed
+from penstock.flow.engine.stage import EACH_ALONE, FusedStage, Stage
+from penstock.flow.operators.error_handling import caught
+from penstock.flow.operators.transforming import FunctionStage
+from penstock.flow.resume.positioned import plain
+from penstock.runtime import report_undelivered
+
+__all__ = [
+    "AnnotateErrors",
+    "Annotation",
+    "DoFinally",
+    "DoOnDiscard",
+    "DoOnError",
+    "DoOnNext",
+    "Named",
+    "RunEnd",
+]
+
+
+class Annotation(FusedStage):
+    """A stage that elements pass as if it were not there."""
+
+    rerun = EACH_ALONE
+    one_to_one = True
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """Add no code: there is nothing to do for an element."""
+
+
+class Named(Annotation):
+    """The name of the flow that ends here."""
+
+    def __init__(self, title: str, tags: dict[str, object]) -> None:
+        super().__init__("named")
+        self.title = title + tags_in_words(tags)
+        self.mark = f"in the flow {self.title}"
+
+
+class AnnotateErrors(Annotation):
+    """A text for the errors that pass it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("annotate_errors")
+        self.mark = f"passed annotate_errors({text!r}), assembled at {self.site}"
+
+
+def tags_in_words(tags: dict[str, object]) -> str:
+    """``(key=value, ...)``, or nothing."""
+    if not tags:
+        return ""
+    return f" ({', '.join(f'{key}={shorten(value)}' for key, value in tags.items())})"
+
+
+RunEnd: TypeAlias = Literal["completed", "failed", "cancelled"]
+"""How a run ended."""
+
+
+class DoOnNext(FunctionStage):
+    """The function is called, and ``x`` goes on unchanged."""
+
+    rerun = EACH_ALONE
+    one_to_one = True
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One call."""
+        loop.line(self.result(*values))
+
+
+class DoOnError(Stage):
+    """The function is told of an error, which goes on; on the thread that pulls the run."""
+
+    rerun = EACH_ALONE
+
+    def __init__(self, function: Callable[[Exception], object]) -> None:
+        super().__init__("do_on_error")
+        self._function = function
+
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Let elements pass."""
+        try:
+            yield from unclosed(elements)
+        except Exception as error:
+            self._function(caught(error))
+            raise
+
+
+class DoFinally(Stage):
+    """The function is told how the run ended.
+
+    It is called on the thread that pulls the run, or closes it.
+    """
+
+    rerun = EACH_ALONE
+
+    def __init__(self, function: Callable[[RunEnd], object]) -> None:
+        super().__init__("do_finally")
+        self._function = function
+
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
+        """Begin at once: a run also ends if nothing was ever asked of it."""
+        return started(self.transform(elements, run))
+
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Let elements pass; upstream is closed before the function is told."""
+        end: RunEnd = "cancelled"
+        try:
+            yield None
+            yield from unclosed(elements)
+            if not run.over:  # else it ended because nobody wants anything any more
+                end = "completed"
+        except Exception as error:
+            caught(error)
+            end = "failed"
+            raise
+        finally:
+            try:
+                close(elements)
+            except Exception:
+                if not run.over:  # then this error is the end of the stream
+                    end = "failed"
+                raise
+            finally:
+                self._function(end)
+
+
+class DoOnDiscard(Annotation):
+    """The function is told of elements that will not be delivered."""
+
+    def __init__(self, function: Callable[[Any], object], only: type | tuple[type, ...]) -> None:
+        super().__init__("do_on_discard")
+        self.on_discard = DiscardListener(function, only, self.name, self.site)
+
+
+@dataclass(frozen=True)
+class DiscardListener:
+    """Tells a function of elements of some kinds, on the thread that discards them.
+
+    Two that tell the same function are equal.
+    """
+
+    function: Callable[[Any], object]
+    only: type | tuple[type, ...]
+    name: str = field(compare=False)  # for notes: what fails in here fails in that operator
+    site: CallSite | None = field(compare=False)
+
+    def __hash__(self) -> int:
+        try:
+            return hash(self.function)
+        except TypeError:  # such an object may still be called
+            return hash(type(self.function))
+
+    def __call__(self, element: Any) -> None:
+        """Tell the function of an element; what it raises does not keep others from being told."""
+        element = plain(element)
+        if isinstance(element, self.only):
+            try:
+                self.function(element)
+            except Exception as error:
+                report_undelivered(caught(error), "the function of do_on_discard raised")

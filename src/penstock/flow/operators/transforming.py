@@ -1,0 +1,85 @@
+"""Other elements: ``map``, ``map_not_none``, ``flat_map_iterable``, ``scan``."""
+
+from __future__ import annotations
+
+from penstock.flow.engine.fusion import LoopCode
+from penstock.flow.engine.stage import EACH_ALONE, FROM_START, FusedStage
+from penstock.flow.expression import Expression, calculates, constants_of, text_of
+
+__all__ = [
+    "FlatMapIterable",
+    "FunctionStage",
+    "Map",
+    "MapNotNone",
+    "Scan",
+]
+
+
+class FunctionStage(FusedStage):
+    """A stage with a function of the element, called on the thread that pulls the run."""
+
+    def __init__(self, name: str, function: Expression) -> None:
+        super().__init__(name, text_of(function), constants_of(function))
+        self._function = function
+
+    def result(self, *values: str) -> str:
+        """The text of what the function makes of ``x``."""
+        return text_of(self._function).format(*values, x="x")
+
+
+class Map(FunctionStage):
+    """``x`` becomes what the function returns."""
+
+    rerun = EACH_ALONE
+    one_to_one = True
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One line, and a check of the result."""
+        loop.become(self.result(*values), check=not calculates(self._function))
+
+
+class MapNotNone(FunctionStage):
+    """``x`` becomes what the function returns, and is left out if that is ``None``."""
+
+    rerun = EACH_ALONE
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One line and one check."""
+        loop.become(self.result(*values), check=False)
+        loop.drop_if("x is None")
+        loop.known()
+
+
+class FlatMapIterable(FunctionStage):
+    """All that the function returns takes the place of ``x``."""
+
+    rerun = FROM_START._replace(keeps=False)
+    expands = True
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A loop within the loop."""
+        loop.expand(self.result(*values))
+
+
+class Scan(FusedStage):
+    """``x`` becomes the combination of all elements so far.
+
+    Calls the function on the thread that pulls the run.
+    """
+
+    rerun = FROM_START
+    one_to_one = True
+
+    def __init__(self, name: str, seed: object, function: Expression) -> None:
+        super().__init__(name, text_of(function), (seed, *constants_of(function)))
+        self._text = text_of(function)
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One variable, given each time."""
+        loop.become(self._accumulated(loop, *values))
+
+    def _accumulated(self, loop: LoopCode, seed: str, *constants: str) -> str:
+        """Combine; the name of the variable that holds the result."""
+        total = loop.local("total", seed)
+        loop.line(f"{total} = {self._text.format(*constants, a=total, x='x')}")
+        return total

@@ -1,0 +1,135 @@
+"""Elements in flows that follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from penstock.api import Publisher
+from penstock.core import COMPLETED
+from penstock.flow.base_flow import BaseFlow
+from penstock.flow.engine.prefetch_subscriber import EagerSubscriber, subscribe
+from penstock.flow.engine.run_context import RunContext, close
+from penstock.flow.operators.buffer import any_comes
+from penstock.flow.operators.stage_timer import StageTimer
+from penstock.flow.operators.substream_router import Substream, SubstreamRouter
+from penstock.flow.operators.substreams import SplitIntoSubstreams
+from penstock.runtime import Clock
+
+__all__ = ["Windows"]
+
+
+class Windows(SplitIntoSubstreams):
+    """A flow for each stretch of elements, which ends as a batch would."""
+
+    def __init__(
+        self,
+        upstream: BaseFlow[Any],
+        size: int,
+        every: float | None,
+        last: Callable[[Any], object] | None,
+        signals: Publisher[Any] | None,
+        clock: Clock | None,
+        prefetch: int,
+    ) -> None:
+        super().__init__("window", upstream, prefetch)
+        self.size = size
+        self.every = every
+        self.last = last
+        self.signals = signals
+        self.inputs = (upstream,) if signals is None else (upstream, signals)
+        self.clock = clock
+
+    def router(self, run: RunContext) -> SubstreamRouter:
+        """What puts the elements into one window after the other."""
+        return Windowing(self, run)
+
+
+class Windowing(SubstreamRouter):
+    """Puts an element into the window that is open, and opens one if none is.
+
+    Calls the condition of ``until`` within its drain.
+    """
+
+    def __init__(self, part: Windows, run: RunContext) -> None:
+        super().__init__(part, run)
+        self._size = part.size
+        self._every = part.every
+        self._last = part.last
+        self._clock = part.clock
+        self._publisher = part.signals
+        self._timer: StageTimer | None = None
+        self._signals: ClosingSignals | None = None
+        self._window: Substream | None = None
+        self._opened = 0
+        self._filled = 0
+
+    def _begin(self) -> None:
+        if self._every is not None:
+            self._timer = StageTimer(self._clock, self)
+        if self._publisher is not None:
+            self._signals = ClosingSignals(self._publisher, self)
+
+    def _check_events(self) -> None:
+        signalled = self._signals is not None and self._signals.any_came()
+        is_due = self._timer is not None and self._timer.is_due()
+        if self._window is not None and (signalled or is_due):
+            self._close_window(self._window)
+
+    def _route(self, element: Any) -> None:
+        window = self._window
+        if window is not None:
+            window.put(element)
+        elif self._outer_left:
+            self._lose(element)  # nobody would read the window that it opens
+            return
+        else:
+            window = self._open_window(element)
+        self._filled += 1
+        if self._filled >= self._size or (self._last is not None and self._last(element)):
+            self._close_window(window)
+
+    def _open_window(self, element: Any) -> Substream:
+        window = self._window = Substream(self, self._opened)
+        self._opened += 1
+        self._filled = 0
+        if self._timer is not None and self._every is not None:
+            self._timer.start(self._every)
+        window.put(element)
+        self.outer.put(window)
+        return window
+
+    def _close_window(self, window: Substream) -> None:
+        self._window = None
+        if self._timer is not None:
+            self._timer.stop()
+        window.end(COMPLETED)
+
+    def _open_substreams(self) -> Collection[Substream]:
+        return () if self._window is None else (self._window,)
+
+    def _end(self) -> None:
+        self._window = None
+        timer, self._timer = self._timer, None
+        signals, self._signals = self._signals, None
+        close(timer)
+        close(signals)
+
+
+class ClosingSignals:
+    """The elements of a publisher that closes windows, whether or not anything is wanted."""
+
+    def __init__(self, publisher: Publisher[Any], run: RunContext) -> None:
+        self._run = run
+        self._subscriber = EagerSubscriber(run)
+        self._elements = self._subscriber.elements()
+        subscribe(self._subscriber, publisher)
+
+    def any_came(self) -> bool:
+        """Whether there was one since the last time."""
+        self._run.ended.discard(self._subscriber)
+        return any_comes(self._elements, self._run)
+
+    def close(self) -> None:
+        """Cancel the publisher."""
+        close(self._elements)

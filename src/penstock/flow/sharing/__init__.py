@@ -1,1 +1,0 @@
-"""One run of a flow for several subscribers."""

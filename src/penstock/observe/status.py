@@ -1,0 +1,144 @@
+"""The status of a running pipeline at one moment: the same for terminal, page and metrics.
+
+A run says what its meters show; the observer, who knows the moments before, adds the pace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from penstock.api import UNBOUNDED
+from penstock.observe.ledger import Ledger
+from penstock.observe.words import entries, equation
+
+__all__ = ["BatchStatus", "EdgeStatus", "Point", "Signal", "StageStatus", "State", "Status"]
+
+State = Literal["starting", "running", "draining", "completed", "stopped", "failed"]
+Kind = Literal["source", "journal", "spark", "flow", "sink"]
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """An element as it passed a stage: when, in seconds since 1970, and its beginning as text."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageStatus:
+    """A part of the pipeline that has a pace of its own.
+
+    ``passed``   elements that have left it; of a sink, those that it has taken
+    ``detail``   how it is filled, or what it is doing, in a few words
+    ``trouble``  what keeps it from its work, in a sentence; empty while nothing does
+    ``recent``   the last elements that passed, the newest last
+    ``errors``   its last errors
+    ``rate``     elements a second, by the observer
+    ``slowest``  whether it is the one for which the others wait, by the observer
+
+    ``dead_letters``       elements that it has put aside, and the last of them
+    """
+
+    name: str
+    kind: Kind
+    passed: int
+    detail: str = ""
+    trouble: str = ""
+    recent: tuple[Signal, ...] = ()
+    errors: tuple[Signal, ...] = ()
+    dead_letters: int = 0
+    last_dead_letters: tuple[Signal, ...] = ()
+    rate: float = 0.0
+    slowest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStatus:
+    """Where elements go from one stage to the next.
+
+    ``in_flight``  given and not done with; at most ``capacity``, where there is a bound
+    ``held_up``    whether the giver waits until the taker wants something
+    ``idle``       whether the taker waits until the giver has something
+
+    The observer adds the rate, and the shares of the last seconds in which either had to wait.
+    """
+
+    giver: str
+    taker: str
+    requested: int
+    delivered: int
+    in_flight: int = 0
+    capacity: int | None = None
+    held_up: bool = False
+    idle: bool = False
+    rate: float = 0.0
+    held_up_share: float = 0.0
+    idle_share: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStatus:
+    """The last batch that Spark has finished."""
+
+    number: int
+    rows: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """What the charts have of one moment; ``at`` in seconds since 1970."""
+
+    at: float = 0.0
+    rate_in: float = 0.0
+    rate_out: float = 0.0
+    demand: int = 0
+    in_flight: int = 0
+    p50: float | None = None
+    p99: float | None = None
+    lag: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """All of it at one moment.
+
+    ``edges``       in the order in which an element meets them
+    ``lag``         for how many seconds the oldest row waits that Spark has not finished
+    ``latencies``   the seconds that rows took from the journal to the sinks, since the last status
+    ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
+    ``spark_page``  the address of Spark's own page, if it has one
+
+    The observer adds ``pipeline``, ``seconds`` since it began, the ``sentence`` on which stage is
+    the slowest, and the ``point`` of the charts.
+    """
+
+    state: State
+    stages: tuple[StageStatus, ...]
+    edges: tuple[EdgeStatus, ...]
+    batch: BatchStatus | None = None
+    lag: float | None = None
+    latencies: tuple[float, ...] = ()
+    ledger: Ledger = field(default_factory=Ledger)
+    checkpoint: str = ""
+    errors: tuple[Signal, ...] = ()
+    dead_letters: int = 0
+    last_dead_letters: tuple[Signal, ...] = ()
+    spark_page: str | None = None
+    pipeline: str = ""
+    seconds: float = 0.0
+    sentence: str = ""
+    point: Point = field(default_factory=Point)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data: numbers, texts, lists. Demand without a bound is ``null``."""
+        data = asdict(self)
+        del data["lag"], data["latencies"]  # the point has both, and the latencies in short
+        data["ledger"]["entries"] = [each._asdict() for each in entries(self.ledger)]
+        data["ledger"]["equation"] = equation(self.ledger)
+        for edge in data["edges"]:
+            if edge["requested"] >= UNBOUNDED:
+                edge["requested"] = None
+        return data

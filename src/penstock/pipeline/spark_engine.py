@@ -1,0 +1,346 @@
+"""The way through Spark: a journal for each source, the query, and its rows for the sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from operator import methodcaller
+from typing import Any, Final
+
+from penstock.api import Publisher
+from penstock.flow.resume.planning import CannotResume
+from penstock.observe.ledger import Cause, Conservation, Ledger
+from penstock.observe.meters import SinkMeter, SourceMeter, in_words, signals
+from penstock.observe.status import EdgeStatus, Signal, StageStatus, Status
+from penstock.pipeline.assembly import Assembly, AssemblyError, RunTarget
+from penstock.pipeline.engine import (
+    Phase,
+    at_all,
+    causes_of,
+    edge_to,
+    lost_at,
+    stage_of,
+)
+from penstock.pipeline.history import Loss, RunHistory, SparkHistory
+from penstock.pipeline.sink_batches import SinkBatches
+from penstock.pipeline.sink_history import SinkAccounts
+from penstock.pipeline.spark_ledger import SparkLedger
+from penstock.pipeline.spark_passages import SPARK, JournalPassages, SparkPassages
+from penstock.pipeline.spark_sinks import require_fitting_sinks
+from penstock.spark.checkpoint import Checkpoint, CheckpointError
+from penstock.spark.deployment import Deployment, deployed, from_spark_in
+from penstock.spark.egress.batch_counts import SparkCounts
+from penstock.spark.plan import SparkPlan, require_resumable
+from penstock.spark.run import SparkRun
+from penstock.spark.run_counts import InputCounts, RunCounts
+
+__all__ = ["SparkEngine", "spark_engine"]
+
+MEGABYTE: Final = 1 << 20
+
+
+class SparkEngine:
+    """A flow that runs on Spark, as it is deployed."""
+
+    def __init__(self, assembly: Assembly, deployment: Deployment) -> None:
+        self._accounts = SinkAccounts(deployment.batches, self._keep_history)
+        deployment = replace(deployment, watch=self._began, batches=self._accounts)
+        self.flow = deployed(assembly.flow, deployment)
+        origin = from_spark_in(self.flow)
+        assert origin is not None  # else it would not go through Spark
+        self._plan = origin.plan
+        self._count = SparkPassages(origin, self.flow)
+        self._sources = assembly.sources
+        self._spark_sinks = assembly.spark_sinks
+        self._entrances = assembly.entrances
+        self._conservation = Conservation()
+        self._run: SparkRun | None = None
+        self._draining = False
+        self._earlier = SparkHistory()
+        self._losses: tuple[Loss, ...] = ()
+        self._noted: dict[tuple[str, str], int] = {}
+
+    @property
+    def plan(self) -> SparkPlan:
+        """What happens on Spark, as data."""
+        return self._plan
+
+    def require_own_checkpoint(self) -> None:
+        """Refuse the checkpoint of another pipeline, or one that it could not go on from."""
+        if self._plan.checkpoint is not None:
+            inputs = [each.schema.ddl for each in self._plan.inputs]
+            try:
+                require_resumable(self._plan)
+                Checkpoint(self._plan.checkpoint).holds(self._plan.name, inputs)
+            except (CannotResume, CheckpointError) as error:
+                raise AssemblyError(str(error)) from error
+
+    def open_sinks(self) -> None:
+        """The run opens them, once its checkpoint is known to be whole."""
+
+    def close_sinks(self) -> None:
+        """The run closes them, once no batch is under way."""
+
+    def watch_sinks(self, sinks: Sequence[SinkMeter]) -> None:
+        """What they are given is written down, batch by batch."""
+        self._accounts.watch(sinks)
+
+    def drain(self) -> None:
+        """Let Spark go through what the journals hold, and no more."""
+        self._draining = True
+        if self._run is not None:
+            self._run.drain()
+
+    def _began(self, run: SparkRun) -> None:
+        """The journals are open: now is known what Spark does once more."""
+        if self._plan.checkpoint is not None:
+            self._open_history(Checkpoint(self._plan.checkpoint), run.snapshot())
+        run.batch_counts.listener = self._note_counts
+        self._run = run
+        if self._draining:
+            run.drain()
+
+    def _open_history(self, checkpoint: Checkpoint, run: RunCounts) -> None:
+        """Go on with the history of the last run."""
+        history = RunHistory.opened(checkpoint)
+        stateful = self._count.may_be_late and (history or RunHistory()).may_be_late
+        if history is None:
+            history = RunHistory().with_gaps(run.done_batch, stateful=stateful)
+        else:
+            history = history.restarted(run.replayed, run.done_batch, stateful=stateful)
+        self._accounts.adopt(history)
+        self._earlier, self._losses = history.spark, history.all_losses
+        self._keep_history()
+
+    def _keep_history(self) -> None:
+        if self._plan.checkpoint is not None:
+            self._accounts.history.keep(Checkpoint(self._plan.checkpoint))
+
+    def _note_counts(self) -> None:
+        """Write down what Spark has counted: it keeps that for as long as the query runs."""
+        if self._run is not None:
+            spark = self._spark_history(self._run.snapshot().counts)
+            self._accounts.change(lambda history: replace(history, spark=spark))
+
+    def _spark_history(self, counts: SparkCounts) -> SparkHistory:
+        return self._earlier.with_run(counts, self._count.filtered(counts) or 0)
+
+    def status(self, sinks: Sequence[SinkMeter], phase: Phase) -> Status:
+        """What the run and its journals show."""
+        if self._run is None:
+            return self._before(sinks)
+        run = self._run.snapshot()
+        journals = list(self._journals(run))
+        return Status(
+            state="running" if is_under_way(run) else "starting",
+            stages=tuple(self._stages(run, journals)),
+            edges=tuple(self._edges(run, journals, sinks)),
+            ledger=self._ledger(run, journals, sinks, phase),
+            batch=run.batch,
+            checkpoint=self._checkpoint(run),
+            lag=run.oldest,
+            latencies=run.latencies,
+            dead_letters=sum(each.all_dead_letters for each in run.inputs),
+            last_dead_letters=last_dead_letters(run),
+            spark_page=run.page,
+        )
+
+    def _before(self, sinks: Sequence[SinkMeter]) -> Status:
+        """Nothing is there yet but the sources."""
+        sources = tuple(stage_of(source) for source in self._sources.values())
+        edges = [EdgeStatus(source.name, SPARK, 0, 0) for source in sources]
+        edges += [edge_to(sink, SPARK, held_up=False, idle=True) for sink in sinks]
+        stages = (*sources, StageStatus(SPARK, "spark", 0, detail="starts"))
+        return Status("starting", stages=stages, edges=tuple(edges), ledger=Ledger())
+
+    def _stages(self, run: RunCounts, journals: Sequence[JournalPassages]) -> Iterator[StageStatus]:
+        yield from (stage_of(source) for source in self._sources.values())
+        yield from map(stage_of_journal, journals)
+        yield StageStatus(
+            SPARK,
+            "spark",
+            sum(each.done for each in run.inputs),
+            detail=words_for(run),
+            trouble=trouble_of(run),
+            recent=signals(run.last_emitted),
+            errors=errors_of(run),
+        )
+
+    def _edges(
+        self, run: RunCounts, journals: Sequence[JournalPassages], sinks: Sequence[SinkMeter]
+    ) -> Iterator[EdgeStatus]:
+        for each in journals:
+            for source in each.givers:
+                yield edge_into(each.name, source, each.reading)
+        for each in journals:
+            journal = each.reading
+            yield EdgeStatus(
+                each.name,
+                SPARK,
+                journal.done + min(self._plan.batch_rows, journal.max_rows),
+                journal.done,
+                journal.waiting,
+                journal.max_rows,
+                held_up=journal.full or not is_under_way(run),
+                idle=not journal.waiting,
+            )
+        for sink in sinks:
+            wants = sink.wants
+            yield edge_to(sink, SPARK, held_up=run.delivering and not wants, idle=wants)
+
+    def _journals(self, run: RunCounts) -> Iterator[JournalPassages]:
+        """The journals with their names: of several, each bears that of its source."""
+        names = journal_names(self._sources, len(run.inputs))
+        for (name, givers), each, reading in zip(
+            names, self._plan.inputs, run.inputs, strict=False
+        ):
+            source = self._source_of(each.publisher)
+            yield JournalPassages(name, givers, source, reading, replays=each.replay != "none")
+
+    def _source_of(self, publisher: Publisher[Any]) -> SourceMeter | None:
+        """The source whose elements go into a journal as they are."""
+        names = (name for name, flow in self._entrances.items() if flow is publisher)
+        return next((self._sources[name] for name in names), None)
+
+    def _ledger(
+        self,
+        run: RunCounts,
+        journals: Sequence[JournalPassages],
+        sinks: Sequence[SinkMeter],
+        phase: Phase,
+    ) -> Ledger:
+        passages = tuple(self._count.passages(run, journals, sinks, phase))
+        missing = self._conservation.missing(passages, settled=phase != "running") or ()
+        lost = [*lost_at(self._sources.values()), *causes_of(missing)]
+        self._note(lost, journals)
+        ledger = SparkLedger(
+            run,
+            journals,
+            [(sink, self._accounts.of(sink)) for sink in sinks],
+            self._spark_history(run.counts),
+            self._accounts.history,
+            filtered=self._count.filtered(run.counts),
+            in_flight=sum(each.held(is_kept=self._count.is_kept(phase)) for each in journals),
+            causes=(*(each.cause for each in self._losses), *lost),
+            may_be_late=self._count.may_be_late and self._accounts.history.may_be_late,
+            spark_sinks={name: each.level for name, each in self._spark_sinks.items()},
+        )
+        closed = at_all([(sink, self._accounts.closed_at(sink)) for sink in sinks])
+        return ledger.made(passages, closed=closed, settled=phase != "running")
+
+    def _note(self, lost: Sequence[Cause], journals: Sequence[JournalPassages]) -> None:
+        """Write down what is lost, once, and what nobody knows: the next run must know it too."""
+        for each in lost:
+            key = each.place, each.words
+            if each.count is None:
+                self._accounts.change(methodcaller("unsure_of", "lost"))
+            elif (more := each.count - self._noted.get(key, 0)) > 0:
+                self._noted[key] = each.count
+                self._accounts.change(methodcaller("missed", Loss(more, *key)))
+        if self._accounts.history.restarts:
+            unreplayed = [each.giver for each in journals if each.goes_on_without]
+            self._accounts.change(methodcaller("not_replayed", unreplayed))
+
+    def _checkpoint(self, run: RunCounts) -> str:
+        """The last batch that the checkpoint has, of this run or of an earlier one."""
+        if self._plan.checkpoint is None:
+            return "none"
+        return "new" if run.done_batch < 0 else f"{run.done_batch:,} ok"
+
+
+def spark_engine(assembly: Assembly, target: RunTarget, batches: SinkBatches) -> SparkEngine | None:
+    """The engine of a flow that comes from Spark; ``None`` if it only has an input from there."""
+    try:
+        origin = from_spark_in(assembly.flow)
+    except ValueError as error:
+        raise AssemblyError(f"{assembly.name}: {error}") from error
+    if origin is None:
+        return None
+    require_fitting_sinks(assembly, origin)
+    deployment = Deployment(
+        name=assembly.name,
+        checkpoint=target.checkpoint,
+        master=target.master,
+        remote=target.remote,
+        ui=target.spark_page,
+        batches=batches,
+        accept_state_change=target.accept_state_change,
+        sinks=tuple(assembly.spark_sinks.values()),
+        rows=bool(assembly.element_sinks),
+    )
+    return SparkEngine(assembly, deployment)
+
+
+def errors_of(run: RunCounts) -> tuple[Signal, ...]:
+    """How Spark has failed, if it has."""
+    if run.failure is None:
+        return ()
+    return signals([run.failure._replace(thing=in_words(run.failure.thing))])
+
+
+def last_dead_letters(run: RunCounts) -> tuple[Signal, ...]:
+    """Those of all inputs, the newest last."""
+    return signals(sorted(chain.from_iterable(each.last_dead_letters for each in run.inputs)))
+
+
+def journal_names(sources: Iterable[str], journals: int) -> list[tuple[str, tuple[str, ...]]]:
+    """The names of the journals, each with those of the sources that lead there."""
+    names = tuple(sources)
+    if journals == 1:
+        return [("journal", names)]
+    if journals == len(names):
+        return [(f"{name} journal", (name,)) for name in names]
+    return [(f"journal {number}", names) for number in range(1, journals + 1)]
+
+
+def edge_into(name: str, source: str, journal: InputCounts) -> EdgeStatus:
+    """From a source to its journal."""
+    return EdgeStatus(
+        source,
+        name,
+        journal.requested,
+        journal.admitted,
+        held_up=journal.full,
+        idle=not (journal.full or journal.sealed),
+    )
+
+
+def stage_of_journal(each: JournalPassages) -> StageStatus:
+    """A journal as a stage; what it got last is what its source gave last."""
+    journal = each.reading
+    held = f"{journal.bytes / MEGABYTE:.1f} of {journal.max_bytes / MEGABYTE:.0f} MB"
+    rows = f"{journal.waiting:,} of {journal.max_rows:,} rows"
+    return StageStatus(
+        each.name,
+        "journal",
+        journal.done,
+        detail=f"{rows}, {held}",
+        recent=() if each.source is None else each.source.recent.signals(),
+        dead_letters=journal.all_dead_letters,
+        last_dead_letters=signals(journal.last_dead_letters),
+    )
+
+
+def is_under_way(run: RunCounts) -> bool:
+    """Whether Spark has shown that it works, or has nothing to show it with."""
+    idle = not any(each.waiting for each in run.inputs)
+    return run.started and (run.batch is not None or run.delivering or idle)
+
+
+def words_for(run: RunCounts) -> str:
+    """What Spark is at."""
+    if not is_under_way(run):
+        return "starts"
+    if run.oldest is None:
+        return "has done all there is"
+    return f"lag {run.oldest:.1f} s"
+
+
+def trouble_of(run: RunCounts) -> str:
+    """A query that was lost and is started again, or cannot write."""
+    if run.is_out_of_space:
+        return "there is no space where it writes; it goes on when there is"
+    if run.started or not run.restarts:
+        return ""
+    return "it has lost a worker, and goes on from the checkpoint in a moment"

@@ -1,0 +1,246 @@
+"""How batches come back to this program: by a call of Spark's, or from a server by a socket.
+
+In a classic session ``foreachBatch`` calls this program. Over Spark Connect it runs in a process of
+the server: there, each batch is sent back as an Arrow stream, and the process waits until it was
+delivered, just as Spark waits for a call.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+
+from penstock.spark.egress.dataframe_sinks import BatchFanOut
+from penstock.spark.egress.token_gate import TokenGate
+from penstock.spark.egress.transport_encryption import (
+    NAME,
+    OwnCertificate,
+    certificate_for,
+    trusting,
+)
+from penstock.spark.failures import Stopped
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["BatchTransport", "Deliver", "require_transport", "transport_from"]
+
+Deliver = Callable[[int, pa.Table], None]
+"""Takes the number of a batch and its rows; returns when they are delivered."""
+
+TOKEN_BYTES: Final = 32
+HEADER: Final = struct.Struct(">qq")
+"""The number of a batch, and how many rows it has."""
+DELIVERED: Final = b"\1"
+CONNECT_SECONDS: Final = 30.0
+LOOPBACK: Final = "127.0.0.1"
+
+
+class BatchTransport(Protocol):
+    """A way back."""
+
+    error: Exception | None
+    """Why a batch was not delivered."""
+
+    @property
+    def sink(self) -> Callable[[DataFrame, int], None]:
+        """What ``foreachBatch`` is given."""
+
+    def hang_up(self) -> None:
+        """No batch will come any more."""
+
+
+def transport_from(session: SparkSession, deliver: Deliver, share: BatchFanOut) -> BatchTransport:
+    """The way back from ``session``, for what is left of a batch when Spark's sinks have it."""
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        host = address_towards(session)
+        return SocketTransport(deliver, host, share, certificate_for(host))
+    return CallbackTransport(deliver, share)
+
+
+def require_transport(session: SparkSession) -> str:
+    """How batches would come back from a server; ``SparkUnavailable`` if they could not."""
+    encrypted = certificate_for(address_towards(session)) is not None
+    return "batches come back " + ("encrypted" if encrypted else "in the clear")
+
+
+class CallbackTransport:
+    """Spark calls this program, from a thread of its JVM, over a socket of py4j."""
+
+    def __init__(self, deliver: Deliver, share: BatchFanOut) -> None:
+        self._deliver = deliver
+        self._share = share
+        self._connections: set[Any] = set()
+        self.error: Exception | None = None
+        logging.getLogger("py4j.clientserver").addFilter(is_about_others)
+
+    @property
+    def sink(self) -> Callable[[DataFrame, int], None]:
+        """What ``foreachBatch`` is given."""
+        return self._take
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        gateway: Any = frame.sparkSession.sparkContext._gateway
+        self._connections.add(gateway._gateway_client.get_thread_connection())
+        try:
+            self._share(frame, number, partial(self._deliver, number))
+        except Exception as error:
+            self.error = error
+            # The JVM matches what it gets against patterns that a long text overflows.
+            raise Stopped(f"batch {number} was not delivered") from None
+
+    def hang_up(self) -> None:
+        """Let the thread end that took the calls; py4j would keep it as long as the JVM lives."""
+        for connection in self._connections:
+            if connection is not None and connection.socket is not None:
+                shut_down(connection.socket)
+        self._connections.clear()
+
+
+def is_about_others(record: logging.LogRecord) -> bool:
+    """Whether py4j is to log it: that we end a query by an exception is no news."""
+    return not (record.exc_info and isinstance(record.exc_info[1], Stopped))
+
+
+class SocketTransport:
+    """A server sends batches to this program, which listens for as long as the query runs.
+
+    With a ``certificate``, they come encrypted.
+    """
+
+    def __init__(
+        self,
+        deliver: Deliver,
+        host: str,
+        share: BatchFanOut | None = None,
+        certificate: OwnCertificate | None = None,
+    ) -> None:
+        self._deliver = deliver
+        self._share = share or BatchFanOut()
+        self._token = secrets.token_bytes(TOKEN_BYTES)
+        self._changing = threading.Lock()
+        self._connections: set[socket.socket] = set()
+        self._hung_up = False
+        self.error: Exception | None = None
+        self._trust = "" if certificate is None else certificate.text
+        tls = None if certificate is None else certificate.context
+        self._gate = TokenGate(host, self._token, self._start, tls=tls)
+
+    @property
+    def sink(self) -> SocketSender:
+        """What ``foreachBatch`` is given; it goes to the server."""
+        return SocketSender(*self._gate.address, self._token, self._share, self._trust)
+
+    def hang_up(self) -> None:
+        """Stop to listen; who waits for an answer gets none."""
+        with self._changing:
+            self._hung_up = True
+            for connection in self._connections:
+                shut_down(connection)
+        self._gate.close()
+
+    def _start(self, connection: socket.socket) -> None:
+        """Let each sender that knows the token have a thread; called where the gate listens."""
+        threading.Thread(
+            target=self._serve, args=(connection,), name="penstock-spark-return", daemon=True
+        ).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            with self._changing:
+                if self._hung_up:
+                    return
+                self._connections.add(connection)
+            try:
+                with connection.makefile("rwb") as stream:
+                    self._receive(stream)
+            except (OSError, pa.ArrowInvalid, struct.error):
+                pass  # the sender is gone, and Spark knows
+            finally:
+                with self._changing:
+                    self._connections.discard(connection)
+
+    def _receive(self, stream: Any) -> None:
+        number, size = HEADER.unpack(stream.read(HEADER.size))
+        rows = pa.ipc.open_stream(stream).read_all()
+        if rows.num_rows != size:
+            return  # the sender was killed between two parts
+        try:
+            self._deliver(number, rows)
+        except Exception as error:
+            self.error = error
+            return
+        stream.write(DELIVERED)
+        stream.flush()
+
+
+@dataclass(frozen=True)
+class SocketSender:
+    """Sends batches back from the server. ``host`` and ``port`` are those of the user's program.
+
+    ``certificate`` is the one that it has; without one, batches are sent in the clear.
+    """
+
+    host: str
+    port: int
+    token: bytes = field(repr=False)
+    share: BatchFanOut = field(default_factory=BatchFanOut)
+    certificate: str = field(default="", repr=False)
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Return when the batch is delivered."""
+        self.share(frame, number, partial(self._send, number))
+
+    def _send(self, number: int, rows: pa.Table) -> None:
+        with self._connected() as connection:
+            connection.settimeout(None)  # the user's program may take its time
+            with connection.makefile("rwb") as stream:
+                stream.write(self.token + HEADER.pack(number, rows.num_rows))
+                with pa.ipc.new_stream(stream, rows.schema) as writer:
+                    writer.write_table(rows)
+                stream.flush()
+                if stream.read(len(DELIVERED)) != DELIVERED:
+                    raise Stopped(f"batch {number} was not delivered")
+
+    def _connected(self) -> socket.socket:
+        """Nothing is said before the other end has shown the certificate, if it has to."""
+        connection = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+        if not self.certificate:
+            return connection
+        try:
+            return trusting(self.certificate).wrap_socket(connection, server_hostname=NAME)
+        except BaseException:
+            connection.close()
+            raise
+
+
+def address_towards(session: SparkSession) -> str:
+    """The address of this machine, as the server of ``session`` sees it."""
+    client: Any = session.client
+    host = urlsplit(f"//{client.host}").hostname or LOOPBACK
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((host, 9))  # sends nothing: it only chooses a way
+        except OSError:
+            return LOOPBACK
+        address: str = probe.getsockname()[0]
+        return address
+
+
+def shut_down(connection: socket.socket) -> None:
+    """End a connection, which may have ended."""
+    try:
+        # Not by that of an encrypted one, which would have its reader go on in the clear.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+    except OSError:
+        pass

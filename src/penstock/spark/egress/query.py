@@ -1,0 +1,200 @@
+"""One query of Spark, from its start to its end, as the thread that waits for it sees it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from time import sleep
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from penstock.delivery import DeliveryRefused
+from penstock.spark.egress.batch_counts import BatchCount, counted, observed
+from penstock.spark.egress.batch_transport import BatchTransport, Deliver, transport_from
+from penstock.spark.egress.dataframe_sinks import BatchFanOut
+from penstock.spark.egress.late_rows import LateRowCount
+from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
+from penstock.spark.workers.journal_source import JournalRead
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+__all__ = ["NativeSink", "ProgramSink", "Query", "Transform"]
+
+IDLE: Final = "Waiting for data to arrive"
+LOOK: Final = 0.05
+PATIENCE: Final = 600
+BEGINNING: Final = 30.0
+"""The seconds in which a query that delivers a batch must be known here as well."""
+numbers = count(1)
+
+Transform = Callable[[Sequence["DataFrame"]], "DataFrame"]
+"""From the streams of all inputs to what comes out."""
+
+
+@dataclass(frozen=True)
+class NativeSink:
+    """A sink of Spark itself, to which rows go without a way back.
+
+    ``table``  what the sink calls its rows, as Spark's memory sink does
+    """
+
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
+    table: str = ""
+
+
+class ProgramSink(NamedTuple):
+    """Where batches go that come back to this program, by way of the sinks that Spark serves."""
+
+    deliver: Deliver
+    share: BatchFanOut
+
+
+class Query:
+    """A query that reads journals. Its methods block on the JVM: one thread calls them.
+
+    counts  whether Spark counts the rows that come out, for ``counted_after``
+    """
+
+    def __init__(self, session: SparkSession, name: str, *, counts: bool = False) -> None:
+        self._session = session
+        self._name = name
+        self._counts = counts
+        self._late = LateRowCount(session)
+        self._has_begun = threading.Event()
+        self._query: StreamingQuery | None = None
+        self._returning: BatchTransport | None = None
+        self._has_looked = False
+        self.page: str | None = None
+        """Where Spark shows its queries, if it does; known once the query is started."""
+
+    def start(
+        self,
+        reads: Sequence[JournalRead],
+        transform: Transform,
+        sink: NativeSink | ProgramSink,
+        output_mode: str,
+        checkpoint: str,
+    ) -> None:
+        """Begin to read; what comes out goes to ``sink``."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            self._begin(reads, transform, sink, output_mode, checkpoint)
+        except (Py4JError, PySparkException) as error:
+            raise explained(error) from error
+        finally:
+            self._has_begun.set()
+
+    def _begin(
+        self,
+        reads: Sequence[JournalRead],
+        transform: Transform,
+        sink: NativeSink | ProgramSink,
+        output_mode: str,
+        checkpoint: str,
+    ) -> None:
+        frames = [read.frame(self._session) for read in reads]
+        frame = transform(frames)
+        frame = observed(frame) if self._counts else frame
+        writer = frame.writeStream.outputMode(output_mode)
+        writer = writer.option("checkpointLocation", checkpoint)
+        # Spark has no two queries of one name at a time.
+        writer = writer.queryName(f"{self._name}-{next(numbers)}")
+        if isinstance(sink, NativeSink):
+            writer = writer.format(sink.format).options(**sink.options)
+            if sink.partition_by:
+                writer = writer.partitionBy(*sink.partition_by)
+            if sink.table:
+                writer = writer.queryName(sink.table)
+        else:
+            self._returning = transport_from(self._session, sink.deliver, sink.share)
+            writer = writer.foreachBatch(self._returning.sink)
+        self._query = writer.start()
+        self.page = page_of(self._session)
+
+    def require_active(self) -> None:
+        """Raise why the query has ended, if it has: ``Stopped`` if nobody wanted its rows."""
+        query = self._running
+        try:
+            active, error = query.isActive, None
+            if not active:
+                error = query.exception()
+        except Exception as lost:
+            failed = explained(lost)
+            if isinstance(failed, SparkLost):
+                self._query = None  # there is nobody who could stop it
+            raise failed from lost
+        if error is not None:
+            known = error if self._returning is None else self._returning.error or error
+            if isinstance(known, Stopped | DeliveryRefused):
+                raise known  # it was given up, or a sink has refused it: Spark has not failed
+            raise explained(known) from known
+        if not active:
+            raise SparkFailed(f"somebody else has stopped the query of {self._name}")
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it has looked for rows, and found that there is nothing to do."""
+        status: Mapping[str, Any] = self._running.status
+        idle: bool = status["message"] == IDLE and not status["isDataAvailable"]
+        self._has_looked = self._has_looked or idle or status["isDataAvailable"]
+        return idle
+
+    def counted_after(self, batch: int) -> Sequence[BatchCount]:
+        """What Spark counted in the batches after that one which are done. From any thread."""
+        self._has_begun.wait(BEGINNING)
+        last: Any = self._running.lastProgress
+        if last is None or last["batchId"] <= batch:
+            return []
+        found = counted([last], batch)
+        if found and found[0].number == batch + 1:
+            return found
+        return counted(cast("Sequence[Any]", self._running.recentProgress), batch)
+
+    def late_rows(self) -> Mapping[int, int]:
+        """Rows of the batch that is being delivered which aggregations have dropped."""
+        self._has_begun.wait(BEGINNING)
+        return {} if self._query is None else self._late.rows(self._query)
+
+    def stop(self, within: float = 60.0) -> None:
+        """End it. A batch that is being delivered has to be given up before."""
+        if self._query is None:
+            self._hang_up()
+            return
+        stopping = threading.Thread(target=self._stop, name="penstock-spark-stop", daemon=True)
+        stopping.start()
+        stopping.join(within)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._returning is not None:
+            self._returning.hang_up()
+
+    def _stop(self) -> None:
+        try:
+            # A process that Spark is just starting would look for the query in vain, and say so.
+            for _ in range(PATIENCE):
+                if self.is_idle or self._has_looked or not self._running.isActive:
+                    break
+                sleep(LOOK)
+            self._running.stop()
+        except Exception:
+            pass  # it had ended by itself, or the JVM is gone
+
+    @property
+    def _running(self) -> StreamingQuery:
+        assert self._query is not None
+        return self._query
+
+
+def page_of(session: SparkSession) -> str | None:
+    """The page of a session on which its queries are, if it serves one."""
+    context = getattr(session, "_sc", None)  # Spark Connect has none
+    address = None if context is None else context.uiWebUrl
+    return f"{address}/StreamingQuery/" if address else None

@@ -1,0 +1,187 @@
+"""From elements to the batches that Spark reads, and which elements do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+
+import pyarrow as pa
+
+from penstock.core import shorten
+from penstock.spark.ingest.columnar import COLUMNAR, fit_columns
+from penstock.spark.ingest.encoding import SchemaMismatch, columns_of, encode
+from penstock.spark.ingest.schema import Schema
+
+__all__ = ["Converted", "Converter", "DeadLetter", "SchemaMismatch"]
+
+Made = TypeVar("Made")
+LeaveOut: TypeAlias = Callable[[int, object, SchemaMismatch], None]
+"""Told the place of an element, the value that does not fit, and why."""
+
+PARTS: Final = 8
+"""A sequence with something wrong in it is split into so many parts, and these again."""
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """An element that does not fit the schema, and was put aside.
+
+    ``position``  its place among the elements that were to be converted
+    ``field``     the field that is wrong, such as ``delay`` or ``place.city``; empty if all are
+    ``value``     what stands in that field, or the element itself
+    ``reason``    why it does not fit
+    """
+
+    position: int
+    element: Any
+    field: str
+    value: Any
+    reason: str
+
+    def error(self) -> SchemaMismatch:
+        """The same as an error, for a stream that ends with it."""
+        return SchemaMismatch(str(self), self.field, self.reason)
+
+    def __str__(self) -> str:
+        where = f" in field {self.field!r}" if self.field else ""
+        return f"{shorten(self.value)}{where} does not fit the schema: {self.reason}"
+
+
+class Converted(NamedTuple):
+    """One batch of all elements that fit, in order, and those that do not."""
+
+    batch: pa.RecordBatch
+    dead_letters: list[DeadLetter]
+
+
+class Converter:
+    """Makes batches of one schema from elements.
+
+    An element is a mapping, a tuple, a named tuple or a dataclass; or a ``RecordBatch`` or a
+    ``Table``, which stays columnar. A field that a mapping lacks is null. A ``datetime`` without a
+    time zone is taken as UTC where the schema has a ``timestamp``.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self._names = schema.names
+        self._fields = list(schema.arrow)
+
+    def convert(self, elements: Sequence[Any]) -> Converted:
+        """Convert all at once, and in parts only around those that do not fit."""
+        kinds = set(map(type, elements))
+        if not any(issubclass(kind, COLUMNAR) for kind in kinds):
+            return self._convert_rows(elements, 0)
+        runs = []
+        start = 0
+        for is_columnar, run in groupby(elements, lambda each: isinstance(each, COLUMNAR)):
+            part = list(run)
+            convert = self._convert_columnar if is_columnar else self._convert_rows
+            runs.append(convert(part, start))
+            start += len(part)
+        return self._joined(runs)
+
+    def _convert_columnar(self, elements: Sequence[Any], start: int) -> Converted:
+        batches: list[pa.RecordBatch] = []
+        dead_letters = []
+        for position, element in enumerate(elements, start):
+            try:
+                batches += fit_columns(element, self.schema.arrow)
+            except SchemaMismatch as error:
+                dead_letters.append(
+                    DeadLetter(position, element, error.field, element, error.reason)
+                )
+        return self._joined([Converted(batch, []) for batch in batches], dead_letters)
+
+    def _convert_rows(self, elements: Sequence[Any], start: int) -> Converted:
+        try:
+            columns = columns_of(elements, self._names) if elements else [()] * len(self._names)
+            arrays = [
+                encode(column, field, field.name)
+                for column, field in zip(columns, self._fields, strict=True)
+            ]
+        except SchemaMismatch:
+            return self._sift(elements, start)
+        return Converted(pa.RecordBatch.from_arrays(arrays, schema=self.schema.arrow), [])
+
+    def _sift(self, elements: Sequence[Any], start: int) -> Converted:
+        """Convert those elements that fit."""
+        dead_letters: dict[int, DeadLetter] = {}
+
+        def leave_out(place: int, value: object, error: SchemaMismatch) -> None:
+            dead_letter = DeadLetter(
+                start + place, elements[place], error.field, value, error.reason
+            )
+            dead_letters.setdefault(place, dead_letter)
+
+        places, columns = self._sift_shapes(elements, leave_out)
+        arrays = [
+            self._sift_column(column, field, places, leave_out)
+            for column, field in zip(columns, self._fields, strict=True)
+        ]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema.arrow)
+        fits = pa.array([place not in dead_letters for place in places], pa.bool_())
+        return Converted(
+            batch.filter(fits), [dead_letters[place] for place in sorted(dead_letters)]
+        )
+
+    def _sift_shapes(
+        self, elements: Sequence[Any], leave_out: LeaveOut
+    ) -> tuple[list[int], list[list[Any]]]:
+        """The places of those elements that have the right fields, and their columns."""
+        places: list[int] = []
+        columns: list[list[Any]] = [[] for _ in self._names]
+        for place, part in in_parts(partial(columns_of, names=self._names), elements):
+            if isinstance(part, SchemaMismatch):
+                leave_out(place, elements[place], part)
+            else:
+                places += range(place, place + len(part[0]))
+                for column, values in zip(columns, part, strict=True):
+                    column.extend(values)
+        return places, columns
+
+    def _sift_column(
+        self, column: Sequence[Any], field: pa.Field, places: list[int], leave_out: LeaveOut
+    ) -> pa.Array:
+        """The values of one field; a null keeps the place of each one that does not fit."""
+        arrays = [pa.nulls(0, field.type)]
+        for at, part in in_parts(partial(encode, field=field, path=field.name), column):
+            if isinstance(part, SchemaMismatch):
+                leave_out(places[at], column[at], part)
+            arrays.append(pa.nulls(1, field.type) if isinstance(part, SchemaMismatch) else part)
+        return pa.concat_arrays(arrays)
+
+    def _joined(self, parts: list[Converted], dead_letters: Sequence[DeadLetter] = ()) -> Converted:
+        batches = [part.batch for part in parts] or [self._empty()]
+        batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        return Converted(
+            batch, [each for part in parts for each in part.dead_letters] + [*dead_letters]
+        )
+
+    def _empty(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_pylist([], schema=self.schema.arrow)
+
+
+def in_parts(
+    make: Callable[[Sequence[Any]], Made], values: Sequence[Any], start: int = 0
+) -> Iterator[tuple[int, Made | SchemaMismatch]]:
+    """What can be made of parts of ``values``, and the single values of which nothing can be.
+
+    Each comes with the place where it starts. The parts are as long as they can be, so that few
+    dead letters among many values cost little.
+    """
+    try:
+        made = make(values)
+    except SchemaMismatch as error:
+        if len(values) == 1:
+            yield start, error
+            return
+    else:
+        yield start, made
+        return
+    size = -(-len(values) // PARTS)
+    for offset in range(0, len(values), size):
+        yield from in_parts(make, values[offset : offset + size], start + offset)

@@ -1,0 +1,266 @@
+"""A way through Spark as data: what goes in, what happens there, and where it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args
+
+from penstock.api import Publisher
+from penstock.core import shorten
+from penstock.delivery import DataFrameSink, Epoch
+from penstock.flow import Flow
+from penstock.flow.base_flow import BaseFlow
+from penstock.flow.engine.stage import Replay
+from penstock.flow.resume.planning import (
+    CannotResume,
+    CountedResumption,
+    Resumption,
+    resumed_at,
+    resumption_of,
+    source_of,
+)
+from penstock.spark.ingest.schema import Schema
+from penstock.spark.session.spark_session import SparkSettings
+from penstock.spark.workers.functions import FrameStage, SparkStage, applied
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from penstock.spark.run import SparkRun
+
+__all__ = [
+    "BatchListener",
+    "CannotResume",
+    "ResumeMode",
+    "SparkInput",
+    "SparkPlan",
+    "Step",
+    "joined",
+    "require_output_mode",
+    "require_replay",
+    "require_resumable",
+    "resume_mode",
+    "united",
+]
+
+OutputMode = Literal["append", "update", "complete"]
+T = TypeVar("T")
+
+
+class ResumeMode(NamedTuple):
+    """How a publisher goes on after a restart.
+
+    ``resumption``  what keeps the place of each element, unless counting them is enough, or a
+                    function finds it in them
+    ``cannot``      why it could not, if nobody has said that it is to go on live
+    """
+
+    replay: Replay = "none"
+    resumption: Resumption | None = None
+    cannot: str = ""
+
+
+LIVE: Final = ResumeMode()
+NO_POSITIONS: Final = (
+    "on_spark resumes by position only behind Flow.resumable(...), and needs position=, there or "
+    "here: a function that gives the position of an element"
+)
+
+
+@dataclass(frozen=True)
+class SparkInput:
+    """A publisher whose elements go onto Spark.
+
+    ``resume_mode``     how the publisher goes on after a restart
+    ``position_of``  tells the position of an element, where the source itself does not
+    ``on_dead_letter``    who gets elements that do not fit; without it, one of them ends the stream
+    """
+
+    publisher: Publisher[Any]
+    schema: Schema
+    max_rows: int
+    max_bytes: int
+    resume_mode: ResumeMode = LIVE
+    position_of: Callable[[Any], object] | None = None
+    on_dead_letter: Callable[[Any], object] | None = None
+
+    @property
+    def replay(self) -> Replay:
+        """How the publisher goes on; with "none" elements may be missing, or come twice."""
+        return self.resume_mode.replay
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether what ``resumed`` gives are elements with their places."""
+        return self.resume_mode.resumption is not None
+
+    @property
+    def place_of(self) -> Callable[[Any], object] | None:
+        """Tells the place of what ``resumed`` gives, if that is to be known."""
+        return attrgetter("place") if self.is_placed else self.position_of
+
+    @property
+    def replays(self) -> bool:
+        """Whether the first element after a restart is the one that was not all recorded."""
+        resumption = self.resume_mode.resumption
+        return self.replay != "none" and (resumption is None or resumption.in_order)
+
+    @property
+    def live(self) -> SparkInput:
+        """The same where nothing is kept for a restart, and no place has to be known."""
+        return replace(self, resume_mode=LIVE)
+
+    def resumed(self, taken: int, place: object) -> Publisher[Any]:
+        """What is to be read after a restart, given what the journal has taken."""
+        if self.replay == "position" and taken and place is None:
+            raise CannotResume(
+                f"the checkpoint has {taken} elements, and not the position of the last one: they "
+                'were recorded with another resume=, "none" or "from_start"; keep that, or name '
+                "another checkpoint"
+            )
+        if self.resume_mode.resumption is not None:
+            return self.resume_mode.resumption.placed(place)
+        if self.replay == "from_start" and taken:
+            return Flow.from_publisher(self.publisher).skip(taken)
+        if self.replay == "position" and isinstance(self.publisher, BaseFlow):
+            return resumed_at(self.publisher, place)
+        return self.publisher
+
+
+def resume_mode(
+    publisher: Publisher[Any], resume: Replay | None, position_of: Callable[[Any], object] | None
+) -> ResumeMode:
+    """How ``publisher`` goes on, as it declares or as ``resume`` has it."""
+    if resume == "none":
+        return LIVE
+    source = None if resume == "from_start" else source_of(publisher)
+    if source is not None and position_of is None is source.position_of:
+        raise ValueError(NO_POSITIONS)
+    try:
+        if source is not None and position_of is not None and isinstance(publisher, BaseFlow):
+            resumed_at(publisher, None)
+            return ResumeMode("position")
+        resumption = resumption_of(publisher, repeatable=resume == "from_start")
+    except CannotResume as error:
+        if resume == "position":
+            raise
+        return ResumeMode(cannot=str(error))
+    if not isinstance(resumption, CountedResumption):
+        return ResumeMode("position", resumption)
+    if resume == "position":
+        raise ValueError(NO_POSITIONS)
+    return ResumeMode("from_start")
+
+
+def require_resumable(plan: SparkPlan) -> None:
+    """Refuse a pipeline that is to go on after a restart, with a source that cannot."""
+    if plan.checkpoint is None:
+        return
+    for number, each in enumerate(plan.inputs, 1):
+        if each.resume_mode.cannot:
+            which = f"input {number} of " if len(plan.inputs) > 1 else ""
+            raise CannotResume(
+                f"{which}the pipeline {plan.name!r} has a checkpoint and could not go on from "
+                f"it: {each.resume_mode.cannot}"
+            )
+
+
+Step = Callable[[Sequence["DataFrame"]], "DataFrame"]
+
+
+class BatchListener(Protocol):
+    """Told where the batches of a run begin and end. What it raises ends the run.
+
+    ``open`` and ``close`` come on the thread of the run, the others on that of Spark's call.
+    """
+
+    def open(self, epoch: Epoch | None) -> None:
+        """The journals are open and whole, and nothing was taken from a source yet.
+
+        ``epoch`` is that of the checkpoint, if there is one.
+        """
+
+    def begin(self, batch: int) -> None:
+        """The rows of the batch follow, from the first one; what came of it before is void."""
+
+    def commit(self, batch: int) -> None:
+        """All its rows were delivered; Spark takes it for done when this returns."""
+
+    def close(self) -> None:
+        """No batch is under way, and none will come."""
+
+
+@dataclass(frozen=True)
+class SparkPlan:
+    """All that a run needs to know.
+
+    ``first``   makes one stream of those of the inputs
+    ``stages``  what happens to that stream
+    ``watch``   is told of each run when its journals are open
+    ``batches`` is told where its batches begin and end
+    ``accept_state_change``  whether state may be read by a query that gives it another meaning
+    ``sinks``   get the DataFrame of each batch, before its rows come back
+    """
+
+    name: str
+    inputs: tuple[SparkInput, ...]
+    settings: SparkSettings
+    checkpoint: str | None
+    batch_rows: int
+    output_mode: OutputMode
+    first: Step | None = None
+    stages: tuple[SparkStage, ...] = ()
+    watch: Callable[[SparkRun], object] | None = None
+    batches: BatchListener | None = None
+    accept_state_change: bool = False
+    sinks: tuple[DataFrameSink, ...] = ()
+
+    @property
+    def keeps_sequence(self) -> bool:
+        """Whether rows come out in the order in which they went in."""
+        return self.first is None and not any(isinstance(each, FrameStage) for each in self.stages)
+
+    def transform(self, frames: Sequence[DataFrame]) -> DataFrame:
+        """From the streams of the inputs to what comes out."""
+        frame = frames[0] if self.first is None else self.first(frames)
+        return applied(self.stages, frame)
+
+
+def joined(left: SparkPlan, right: SparkPlan, on: Any, how: str) -> Step:
+    """One stream of two."""
+
+    def join(frames: Sequence[DataFrame]) -> DataFrame:
+        middle = len(left.inputs)
+        return left.transform(frames[:middle]).join(right.transform(frames[middle:]), on, how)
+
+    return join
+
+
+def united(plans: Sequence[SparkPlan]) -> Step:
+    """One stream of several that have the same columns."""
+
+    def unite(frames: Sequence[DataFrame]) -> DataFrame:
+        rest = iter(frames)
+        streams = [each.transform([next(rest) for _ in each.inputs]) for each in plans]
+        return reduce(lambda left, right: left.unionByName(right), streams)
+
+    return unite
+
+
+def require_output_mode(given: Any) -> OutputMode:
+    """One of Spark's output modes."""
+    return _require_one_of("output_mode", given, get_args(OutputMode))
+
+
+def require_replay(given: Any) -> Replay:
+    """One of the ways to go on after a restart."""
+    return _require_one_of("resume", given, get_args(Replay))
+
+
+def _require_one_of(name: str, given: T, allowed: tuple[Any, ...]) -> T:
+    if given not in allowed:
+        raise ValueError(f"{name} is one of {', '.join(allowed)}, not {shorten(given)}")
+    return given

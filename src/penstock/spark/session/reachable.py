@@ -1,0 +1,85 @@
+"""Whether somebody listens where a cluster is said to be; Spark itself would ask for minutes."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from penstock.runtime import shown_address
+from penstock.spark.failures import SparkUnavailable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["limit_retries", "require_connect_server", "require_reachable"]
+
+RETRIES: Final = 20
+
+
+def require_reachable(what: str, address: str, port: int, timeout: float) -> None:
+    """Refuse ``address`` if none of its hosts takes a connection within ``timeout`` seconds each.
+
+    A port that is not named is ``port``.
+    """
+    problems = []
+    for host, number in hosts_of(address, port):
+        try:
+            socket.create_connection((host, number), timeout).close()
+        except OSError as error:
+            reason = "no answer" if isinstance(error, TimeoutError) else error.strerror or error
+            problems.append(f"{host}:{number}: {reason}")
+        else:
+            return
+    raise SparkUnavailable(
+        f"{what} {shown_address(address)} cannot be reached ({'; '.join(problems)}); start it, or "
+        "correct the address"
+    )
+
+
+def require_connect_server(address: str, timeout: float) -> None:
+    """Refuse ``address`` if nobody there speaks the protocol of Spark Connect in time."""
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    require_reachable("the Spark Connect server", address, 15002, timeout)
+    channel = DefaultChannelBuilder(address).toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout)
+    except grpc.FutureTimeoutError:
+        raise SparkUnavailable(
+            f"who listens at {shown_address(address)} has not answered as a Spark Connect server "
+            f"within {timeout:g} seconds; correct the address"
+        ) from None
+    finally:
+        channel.close()
+
+
+def limit_retries(session: SparkSession, timeout: float) -> None:
+    """Let a session of Spark Connect find out soon that its server is gone.
+
+    The session itself would try for ten minutes, and hold up whoever wants something of it.
+    """
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    client: Any = session.client
+    pause = timeout / RETRIES
+    client.set_retry_policies(
+        [
+            DefaultPolicy(
+                max_retries=RETRIES,
+                backoff_multiplier=1.0,
+                initial_backoff=round(pause * 1_000),
+                jitter=0,
+            )
+        ]
+    )
+
+
+def hosts_of(address: str, port: int) -> Iterator[tuple[str, int]]:
+    """The hosts of an address such as ``spark://one:7077,two:7077`` or ``sc://one/;token=x``."""
+    _, _, hosts = address.partition("://")
+    for each in hosts.partition("/")[0].split(","):
+        place = urlsplit(f"//{each}")
+        yield place.hostname or each, place.port or port

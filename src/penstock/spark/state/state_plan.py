@@ -1,0 +1,202 @@
+"""What the state of a query means, as text that stays the same as long as the meaning does.
+
+Spark keeps the state of a query by position: ``max`` that became ``min``, or a key that became
+another of the same type, would go on with the old numbers without a word. So each stateful operator
+is written down as Spark's analyzer has it. Its columns are traced through the projections upstream,
+and what differs from run to run, such as the numbers of expressions, is left out. What stands
+downstream of the state, and which rows a filter lets in, does not belong to it.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from penstock.spark.state.state_code import code_of_functions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["stateful_operators"]
+
+KEEP_STATE: Final = {
+    "Aggregate",
+    "Deduplicate",
+    "DeduplicateWithinWatermark",
+    "Distinct",
+    "FlatMapGroupsInPandasWithState",
+    "FlatMapGroupsWithState",
+    "GlobalLimit",
+    "TransformWithState",
+    "TransformWithStateInPySpark",
+}
+WATERMARK: Final = "EventTimeWatermark"
+MAX_FIELDS: Final = 1 << 20
+FIELDS_SETTING: Final = "spark.sql.debug.maxToStringFields"
+LINE: Final = re.compile(r"(?:[ :]  )*(?:[+:]- )?(?P<stream>~?)(?P<text>.*)")
+ATTRIBUTE: Final = re.compile(r"(?P<name>[A-Za-z_][\w.]*)#(?P<id>\d+)L?(?:-T\d+ms)?")
+ALIAS: Final = re.compile(
+    r"(?P<expression>.*) AS (?P<name>.*)#(?P<id>\d+)L?(?:-T\d+ms)?", re.DOTALL
+)
+NUMBER: Final = re.compile(r"#\d+L?(?:-T\d+ms)?")
+RANDOM: Final = re.compile(r"\b(randn?|uuid|shuffle)\((?:Some\()?-?\d+\)*")
+UUID: Final = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}, ")
+LONGEST: Final = 2_000
+"""Of a traced column; a longer one is known by its digest."""
+
+
+class PlanNode(NamedTuple):
+    """A line of a plan."""
+
+    depth: int
+    is_stream: bool
+    text: str
+
+    @property
+    def name(self) -> str:
+        """What kind of operator it is."""
+        return self.text.partition(" ")[0]
+
+
+def stateful_operators(frame: DataFrame) -> list[str]:
+    """The operators of a stream that keep state, from the last one up to the first."""
+    nodes = list(nodes_in(analyzed_plan(frame)))
+    trace = ColumnTrace(nodes)
+    kept = [each for number, each in enumerate(nodes) if keeps_state(nodes, number)]
+    if not kept:
+        return []
+    marks = [each for each in nodes if each.is_stream and each.name == WATERMARK]
+    return [*map(trace.text_of, kept), *map(trace.text_of, marks), *code_of_functions(frame)]
+
+
+def analyzed_plan(frame: DataFrame) -> str:
+    """Spark's plan, one operator on each line, with all their columns."""
+    java: Any = getattr(frame, "_jdf", None)
+    if java is not None:
+        plan: str = (
+            java.queryExecution().analyzed().treeString(True, False, MAX_FIELDS, False, False)
+        )
+        return plan
+    with all_fields(frame), redirect_stdout(io.StringIO()) as said:  # Connect has only this
+        frame.explain(extended=True)
+    _, _, behind = said.getvalue().partition("== Analyzed Logical Plan ==\n")
+    _, _, plan = behind.partition("\n")  # the columns
+    return plan.partition("\n== ")[0]
+
+
+@contextmanager
+def all_fields(frame: DataFrame) -> Iterator[None]:
+    """Let plans show all columns, however many there are."""
+    settings = frame.sparkSession.conf
+    before = settings.get(FIELDS_SETTING, None)
+    settings.set(FIELDS_SETTING, str(MAX_FIELDS))
+    try:
+        yield
+    finally:
+        if before is None:
+            settings.unset(FIELDS_SETTING)
+        else:
+            settings.set(FIELDS_SETTING, before)
+
+
+def nodes_in(plan: str) -> Iterator[PlanNode]:
+    """The operators of a plan, each before those upstream of it."""
+    for line in plan.splitlines():
+        found = LINE.fullmatch(line)
+        if found is not None and found["text"]:
+            yield PlanNode(found.start("stream"), bool(found["stream"]), found["text"])
+
+
+def keeps_state(nodes: list[PlanNode], number: int) -> bool:
+    """Whether an operator keeps state: a join does if both sides are streams."""
+    node = nodes[number]
+    if not node.is_stream or node.name != "Join":
+        return node.is_stream and node.name in KEEP_STATE
+    return all(child.is_stream for child in children(nodes, number))
+
+
+def children(nodes: list[PlanNode], number: int) -> Iterator[PlanNode]:
+    """The operators right upstream of one."""
+    depth = None
+    for node in nodes[number + 1 :]:
+        if node.depth <= nodes[number].depth:
+            return
+        depth = node.depth if depth is None else depth
+        if node.depth == depth:
+            yield node
+
+
+class ColumnTrace:
+    """Follows columns upstream, through whatever only computes them."""
+
+    def __init__(self, nodes: list[PlanNode]) -> None:
+        self._definitions: dict[str, str] = {}
+        self._traced: dict[str, str] = {}
+        for node in nodes:
+            self._definitions.update(definitions_in(node))
+
+    def text_of(self, node: PlanNode) -> str:
+        """An operator with its columns traced, and without names that it gives."""
+        parts = [
+            f"[{', '.join(unnamed(each) for each in split(part[1:-1]))}]" if is_list(part) else part
+            for part in split(UUID.sub("", node.text).removeprefix(node.name).strip())
+        ]
+        return f"{node.name} {self._resolved(', '.join(parts))}"
+
+    def _resolved(self, text: str) -> str:
+        text = ATTRIBUTE.sub(lambda found: self._column(found["name"], found["id"]), text)
+        return RANDOM.sub(r"\1()", NUMBER.sub("", text))
+
+    def _column(self, name: str, number: str) -> str:
+        if number not in self._traced:
+            self._traced[number] = name  # one that asks for itself gets its name
+            if (definition := self._definitions.get(number)) is not None:
+                text = self._resolved(definition)
+                digest = sha256(text.encode()).hexdigest()[:12]
+                self._traced[number] = text if len(text) <= LONGEST else f"{name}:{digest}"
+        return self._traced[number]
+
+
+def definitions_in(node: PlanNode) -> Mapping[str, str]:
+    """The columns that an operator computes, by their numbers."""
+    parts = split(node.text.removeprefix(node.name).strip())
+    lists = [split(part[1:-1]) for part in parts if is_list(part)]
+    if node.name == "Expand" and len(lists) == 2:  # a column has another value for each list
+        rows = [split(row[1:-1]) for row in lists[0]]
+        values = (" | ".join(dict.fromkeys(each)) for each in zip(*rows, strict=False))
+        columns = zip(map(ATTRIBUTE.fullmatch, lists[1]), values, strict=False)
+        return {found["id"]: value for found, value in columns if found and found[0] != value}
+    if node.name == "Generate" and lists:
+        found = map(ATTRIBUTE.fullmatch, lists[-1])
+        return {each["id"]: parts[0] for each in found if each}
+    items = (ALIAS.fullmatch(item) for items in lists for item in items)
+    return {found["id"]: found["expression"] for found in items if found}
+
+
+def unnamed(item: str) -> str:
+    """A column without the name that it gets, which is none of the state's business."""
+    found = ALIAS.fullmatch(item)
+    return item if found is None else found["expression"]
+
+
+def is_list(part: str) -> bool:
+    """Whether a part of an operator is a list of columns."""
+    return part.startswith("[") and part.endswith("]")
+
+
+def split(text: str) -> list[str]:
+    """The parts of a list, of which some are lists again."""
+    parts, depth, begun = [], 0, 0
+    for place, letter in enumerate(text):
+        if letter in "([":
+            depth += 1
+        elif letter in ")]":
+            depth -= 1
+        elif letter == "," and depth == 0 and text[place + 1 : place + 2] == " ":
+            parts.append(text[begun:place].strip())
+            begun = place + 1
+    return [*parts, text[begun:].strip()] if text.strip() else []

@@ -1,0 +1,90 @@
+"""Subscribers in Spark's workers, each for one partition of a batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from penstock.api import Subscriber, Subscription
+from penstock.flow import Flow
+from penstock.spark.egress.rows import RowReader
+from penstock.spark.workers.functions import blaming
+
+__all__ = ["ToSubscribers"]
+
+
+@dataclass(frozen=True)
+class ToSubscribers:
+    """Gives the rows of each partition to a subscriber of its own. Goes to the workers."""
+
+    factory: Callable[[], Subscriber[Any]]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """What Spark calls once for each partition; nothing goes on downstream."""
+        with blaming("for_each_partition"):
+            task = PartitionTask(self.factory())
+            rows = Flow.from_iterable(rows_in(batches))
+            rows.do_finally(task.leave_if_cancelled).subscribe(task)
+            task.join()
+        return iter(())
+
+
+def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
+    """The rows of a partition, one by one."""
+    for batch in batches:
+        yield from RowReader(batch.schema).rows(batch)
+
+
+class PartitionTask:
+    """The user's subscriber; what it raises, or is told, makes the task fail."""
+
+    def __init__(self, subscriber: Subscriber[Any]) -> None:
+        self._subscriber = subscriber
+        self._error: Exception | None = None
+        self._over = threading.Event()
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Let it ask."""
+        self._subscription = subscription
+        self._call(self._subscriber.on_subscribe, subscription)
+
+    def on_next(self, element: Any) -> None:
+        """A row that it asked for."""
+        self._call(self._subscriber.on_next, element)
+
+    def on_error(self, error: Exception) -> None:
+        """The rows could not be read."""
+        self._call(self._subscriber.on_error, error)
+        self._error = error
+        self.leave()
+
+    def on_complete(self) -> None:
+        """The partition has no more."""
+        self._call(self._subscriber.on_complete)
+        self.leave()
+
+    def leave_if_cancelled(self, end: str) -> None:
+        """Of a stream that was cancelled no signal tells; any other comes to its subscriber."""
+        if end == "cancelled":
+            self.leave()
+
+    def leave(self) -> None:
+        """The stream is over, and its subscriber knows."""
+        self._over.set()
+
+    def join(self) -> None:
+        """Wait: a subscriber may ask for more from another thread, at any time."""
+        self._over.wait()
+        if self._error is not None:
+            raise self._error
+
+    def _call(self, method: Callable[..., None], *arguments: Any) -> None:
+        try:
+            method(*arguments)
+        except Exception as error:
+            self._error = error
+            self._subscription.cancel()

@@ -1,0 +1,106 @@
+"""The process from which Spark forks its Python workers: that of pyspark, with four changes.
+
+For each task Spark sends a worker two small messages, and its system holds the second one back
+until that of the worker has acknowledged the first. That one waits for 40 ms in case the worker
+answers, which it does not. Here it is told not to wait.
+
+Behind each task a worker looks for garbage, among all that it has ever imported, for 25 ms. Here
+what was imported for the first task is left out.
+
+Told to stop, as all processes of a service are at once, the workers would die while the user's
+program drains. Here they do not heed that, and end when the JVM hangs up; see ``stop_signals.py``.
+
+A worker to which the JVM hangs up would print a traceback. Here it just ends.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, partial
+from typing import Any, Final
+
+from pyspark import daemon
+
+from penstock.spark.session.stop_signals import heard_by_children, unheard_here
+
+__all__ = ["PromptReceipts", "worker"]
+
+QUICKACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
+run_task: Final = daemon.worker
+
+
+class PromptReceipts(io.RawIOBase):
+    """What comes by a connection, each part of which is acknowledged at once."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Wait for the next part."""
+        size = self._connection.recv_into(buffer)
+        if QUICKACK is not None:
+            self._connection.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
+        return size
+
+
+def worker(connection: socket.socket, authenticated: bool) -> int:
+    """What pyspark calls for each task, in a process of its own."""
+    from pyspark import worker as tasks
+
+    vars(tasks)["main"] = partial(read_promptly, connection, main_of_pyspark())
+    with ending_without_jvm():
+        code: int = run_task(connection, authenticated)
+    if not gc.get_freeze_count():
+        gc.collect()
+        gc.freeze()
+    return code
+
+
+@cache
+def main_of_pyspark() -> Callable[[Any, Any], None]:
+    """Only after the fork, since it may start threads; called once in each worker."""
+    from pyspark import worker as tasks
+
+    heard_by_children()
+
+    main: Callable[[Any, Any], None] = tasks.main
+    return main
+
+
+def read_promptly(
+    connection: socket.socket, main: Callable[[Any, Any], None], stream: Any, out: Any
+) -> None:
+    """Run a task; ``stream``, from which nothing was read ahead, is replaced."""
+    with ending_without_jvm():
+        try:
+            main(io.BufferedReader(PromptReceipts(connection), io.DEFAULT_BUFFER_SIZE * 8), out)
+        finally:
+            out.flush()
+
+
+@contextmanager
+def ending_without_jvm() -> Iterator[None]:
+    """End this process if the JVM hangs up: there is nobody left to be told.
+
+    What a user's function raises is sent to the JVM, and never comes here.
+    """
+    try:
+        yield
+    except (EOFError, ConnectionError):
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    unheard_here(daemon)
+    vars(daemon)["worker"] = worker
+    daemon.manager()

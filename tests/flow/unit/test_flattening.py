@@ -1,0 +1,416 @@
+"""``flat_map``, ``concat_map`` and ``switch_map``."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable
+from itertools import count, islice
+from typing import Any
+
+import pytest
+
+from penstock import UNBOUNDED, Flow, IterablePublisher, Publisher, ThreadPool
+from penstock.flow.operators.round_robin import TURN
+from penstock.testing import ManualPublisher, ManualSubscriber
+
+FLATTEN: dict[str, Callable[[Flow[Any], Callable[[Any], Any]], Flow[Any]]] = {
+    "flat_map": lambda flow, function: flow.flat_map(function),
+    "concat_map": lambda flow, function: flow.concat_map(function),
+    "switch_map": lambda flow, function: flow.switch_map(function),
+}
+EVERY_ONE = pytest.mark.parametrize("name", FLATTEN)
+
+
+class Inners:
+    """Makes a publisher for each element, and keeps them."""
+
+    def __init__(self) -> None:
+        self.made: dict[Any, ManualPublisher[Any]] = {}
+
+    def __call__(self, element: Any) -> ManualPublisher[Any]:
+        self.made[element] = ManualPublisher()
+        return self.made[element]
+
+    def __getitem__(self, element: Any) -> ManualPublisher[Any]:
+        return self.made[element]
+
+
+class Setting:
+    """An operator between an outer publisher, inner ones and a subscriber."""
+
+    def __init__(self, name: str, request: int = UNBOUNDED) -> None:
+        self.outer: ManualPublisher[str] = ManualPublisher()
+        self.inners = Inners()
+        self.subscriber: ManualSubscriber[Any] = ManualSubscriber(request=request)
+        flow = FLATTEN[name](Flow.from_publisher(self.outer), self.inners)
+        flow.subscribe(self.subscriber)
+
+
+# All of them.
+
+
+@EVERY_ONE
+def test_elements_of_an_inner_publisher_go_on_as_they_come(name: str) -> None:
+    setting = Setting(name)
+    setting.outer.next("a")
+    setting.inners["a"].next(1)
+    setting.subscriber.assert_elements(1)
+    setting.inners["a"].next(2)
+    setting.subscriber.assert_elements(1, 2)
+    setting.subscriber.assert_not_ended()
+
+
+@EVERY_ONE
+def test_the_stream_completes_when_outer_and_inner_have_completed(name: str) -> None:
+    setting = Setting(name)
+    setting.outer.next("a")
+    setting.outer.complete()
+    setting.subscriber.assert_not_ended()
+    setting.inners["a"].complete()
+    setting.subscriber.assert_completed()
+
+
+@EVERY_ONE
+def test_the_stream_completes_without_demand_after_the_last_element(name: str) -> None:
+    setting = Setting(name, request=1)
+    setting.outer.next("a")
+    setting.inners["a"].next(1)
+    setting.outer.complete()
+    setting.subscriber.assert_not_ended()
+    setting.inners["a"].complete()
+    setting.subscriber.assert_completed()
+
+
+@EVERY_ONE
+def test_flows_that_know_their_size_complete_with_the_last_element(name: str) -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=2)
+    FLATTEN[name](Flow.of("a"), lambda x: Flow.of(1, 2)).subscribe(subscriber)
+    subscriber.assert_elements(1, 2)
+    subscriber.assert_completed()
+
+
+@EVERY_ONE
+def test_an_error_of_the_inner_publisher_cancels_the_outer_one(name: str) -> None:
+    setting = Setting(name)
+    setting.outer.next("a")
+    setting.inners["a"].error(OSError("inner"))
+    setting.subscriber.assert_failed(OSError, match="inner")
+    assert setting.outer.cancelled
+
+
+@EVERY_ONE
+@pytest.mark.parametrize("request_first", [UNBOUNDED, 1], ids=["with demand", "without demand"])
+def test_an_error_of_the_outer_publisher_cancels_the_inner_one(
+    name: str, request_first: int
+) -> None:
+    setting = Setting(name, request_first)
+    setting.outer.next("a")
+    setting.inners["a"].next(1)
+    setting.outer.error(OSError("outer"))
+    setting.subscriber.assert_failed(OSError, match="outer")
+    assert setting.inners["a"].cancelled
+
+
+@EVERY_ONE
+def test_what_the_function_raises_cancels_the_outer_publisher_and_names_the_operator(
+    name: str,
+) -> None:
+    outer: ManualPublisher[int] = ManualPublisher()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=1)
+    FLATTEN[name](Flow.from_publisher(outer), lambda x: 1 // x).subscribe(subscriber)
+    outer.next(0)
+    subscriber.assert_failed(ZeroDivisionError)
+    assert outer.cancelled
+    assert subscriber.error is not None
+    assert f"in {name}, assembled at {__file__}" in subscriber.error.__notes__[0]
+
+
+@EVERY_ONE
+def test_an_error_within_an_inner_flow_names_the_operator_there(name: str) -> None:
+    flow = FLATTEN[name](Flow.of(0), lambda x: Flow.of(x).map(lambda y: 1 // y))
+    with pytest.raises(ZeroDivisionError) as raised:
+        flow.run_sync()
+    assert raised.value.__notes__[0].startswith("in map, assembled at")
+
+
+@EVERY_ONE
+def test_a_function_that_returns_no_publisher_fails_the_stream(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"{name} needs a publisher, not \[1\]"):
+        FLATTEN[name](Flow.of(1), lambda x: [x]).run_sync()
+
+
+@EVERY_ONE
+def test_a_cancel_reaches_the_outer_publisher_and_a_never_ending_inner_one(name: str) -> None:
+    setting = Setting(name)
+    setting.outer.next("a")
+    setting.inners["a"].next(1)
+    setting.subscriber.cancel()
+    assert setting.outer.cancelled
+    assert setting.inners["a"].cancelled
+
+
+@EVERY_ONE
+def test_an_inner_publisher_is_asked_for_what_is_wanted(name: str) -> None:
+    setting = Setting(name, request=3)
+    setting.outer.next("a")
+    assert setting.inners["a"].requested == 3
+    setting.inners["a"].next(1)
+    setting.subscriber.request(1)
+    assert setting.inners["a"].requested == 4
+
+
+@EVERY_ONE
+def test_an_inner_publisher_is_never_asked_for_more_than_prefetch(name: str) -> None:
+    setting = Setting(name)
+    setting.outer.next("a")
+    assert setting.inners["a"].requested == 256
+
+
+@EVERY_ONE
+def test_a_function_is_checked_when_the_flow_is_assembled(name: str) -> None:
+    async def later(x: object) -> Flow[object]:
+        return Flow.of(x)
+
+    with pytest.raises(TypeError, match=f"{name} needs a function, not 3"):
+        FLATTEN[name](Flow.of(1), 3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=f"{name} got the coroutine function .* use map_async"):
+        FLATTEN[name](Flow.of(1), later)
+
+
+@EVERY_ONE
+def test_inner_flows_run_on_threads_of_their_own(name: str) -> None:
+    with ThreadPool(2) as threads:
+        flow = Flow.of(5).publish_on(threads)
+        flat = FLATTEN[name](flow, lambda x: Flow.range(1000).publish_on(threads))
+        assert flat.reduce(0, lambda total, x: total + x).run_sync() == sum(range(1000))
+
+
+@EVERY_ONE
+def test_a_cancelled_run_keeps_nothing_alive(name: str) -> None:
+    class Element:
+        pass
+
+    def inner(x: object) -> Publisher[Element]:
+        return Flow.concat(Flow.of(Element()), Flow.never())
+
+    gc.collect()
+    gc.disable()
+    try:
+        received: list[weakref.ref[object]] = []
+        subscriber: Any = ManualSubscriber(request=5)
+        subscriber.on_next = lambda element: received.append(weakref.ref(element))
+        FLATTEN[name](Flow.range(3), inner).subscribe(subscriber)
+        assert received
+        subscriber.cancel()
+        del subscriber
+        assert [element() for element in received if element() is not None] == []
+    finally:
+        gc.enable()
+
+
+# flat_map
+
+
+def test_flat_map_takes_from_several_publishers_at_a_time() -> None:
+    setting = Setting("flat_map")
+    setting.outer.next("a", "b")
+    setting.inners["b"].next(1)
+    setting.inners["a"].next(2)
+    setting.inners["b"].next(3)
+    setting.subscriber.assert_elements(1, 2, 3)
+
+
+def test_flat_map_opens_the_next_publisher_when_there_is_room() -> None:
+    inners = Inners()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=UNBOUNDED)
+    Flow.of("a", "b", "c").flat_map(inners, concurrency=2).subscribe(subscriber)
+    assert list(inners.made) == ["a", "b"]
+    inners["b"].complete()
+    assert list(inners.made) == ["a", "b", "c"]
+
+
+def test_flat_map_opens_all_that_it_may_at_the_first_request() -> None:
+    inners = Inners()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber()
+    Flow.range(1000).flat_map(inners, concurrency=100).subscribe(subscriber)
+    assert list(inners.made) == []
+    subscriber.request(1)
+    assert list(inners.made) == list(range(100))
+
+
+def test_flat_map_asks_a_publisher_for_no_more_than_its_prefetch() -> None:
+    inners = Inners()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=UNBOUNDED)
+    Flow.of("a").flat_map(inners, prefetch=4).subscribe(subscriber)
+    assert inners["a"].outstanding == 4
+    inners["a"].next(1, 2, 3)
+    assert inners["a"].outstanding == 4
+
+
+def test_flat_map_lets_others_through_besides_an_endless_flow() -> None:
+    flow = Flow.of(1, 2, 3).flat_map(lambda x: Flow.from_iterable(count(x * 10_000)))
+    received = flow.take(6 * TURN).to_list().run_sync()
+    assert {x // 10_000 for x in received or ()} == {1, 2, 3}
+
+
+def test_flat_map_goes_on_with_old_publishers_besides_endlessly_many_new_ones() -> None:
+    late: ManualPublisher[int] = ManualPublisher()
+    seen: list[int] = []
+
+    def inner(x: int) -> Publisher[int]:
+        return late if x == 0 else Flow.of(x)
+
+    def watch(x: int) -> int:
+        seen.append(x)
+        if x == 10:
+            late.next(-1)
+        return x
+
+    flow = Flow.from_iterable(count()).flat_map(inner, concurrency=8).map(watch)
+    flow.take(100).run_sync()
+    assert -1 in seen
+
+
+def test_flat_map_takes_turns_whatever_the_demand() -> None:
+    flow = Flow.of(1, 2).flat_map(lambda x: Flow.of(x, x * 10))
+    one_by_one: ManualSubscriber[int] = ManualSubscriber()
+    flow.subscribe(one_by_one)
+    for _ in range(4):
+        one_by_one.request(1)
+    one_by_one.assert_elements(1, 10, 2, 20)
+    one_by_one.assert_completed()
+
+
+def test_flat_map_calls_its_function_when_an_element_is_wanted() -> None:
+    called: list[int] = []
+
+    def inner(x: int) -> Flow[int]:
+        called.append(x)
+        return Flow.of(x)
+
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=2)
+    Flow.range(100).flat_map(inner).subscribe(subscriber)
+    assert called == [0, 1]
+
+
+def test_flat_map_sees_an_error_while_another_publisher_has_elements_and_no_demand() -> None:
+    setting = Setting("flat_map", request=1)
+    setting.outer.next("a")
+    setting.subscriber.request(1)
+    setting.outer.next("b")
+    setting.inners["a"].next(1, 2)
+    setting.inners["b"].error(OSError())
+    setting.subscriber.assert_elements(1, 2)
+    setting.subscriber.assert_failed(OSError)
+    assert setting.inners["a"].cancelled
+
+
+def test_flat_map_takes_from_many_threads() -> None:
+    with ThreadPool(2) as threads:
+        flow = Flow.range(20).flat_map(lambda x: Flow.range(200).publish_on(threads, prefetch=8))
+        assert flow.reduce(0, lambda total, x: total + x).run_sync() == 20 * sum(range(200))
+
+
+def test_flat_map_refuses_sizes_below_one() -> None:
+    with pytest.raises(ValueError, match="flat_map: concurrency must be at least 1, not 0"):
+        Flow.of(1).flat_map(Flow.of, concurrency=0)
+    with pytest.raises(ValueError, match="flat_map: prefetch must be at least 1, not -1"):
+        Flow.of(1).flat_map(Flow.of, prefetch=-1)
+
+
+# concat_map
+
+
+def test_concat_map_waits_for_the_end_of_one_publisher_before_it_makes_the_next() -> None:
+    setting = Setting("concat_map")
+    setting.outer.next("a", "b")
+    assert list(setting.inners.made) == ["a"]
+    setting.inners["a"].next(1)
+    setting.inners["a"].complete()
+    setting.inners["b"].next(2)
+    setting.subscriber.assert_elements(1, 2)
+
+
+def test_concat_map_calls_its_function_when_an_element_is_wanted() -> None:
+    called: list[int] = []
+
+    def inner(x: int) -> IterablePublisher[int]:
+        called.append(x)
+        return IterablePublisher([x])
+
+    subscriber: ManualSubscriber[int] = ManualSubscriber()
+    Flow.range(100).concat_map(inner).subscribe(subscriber)
+    assert called == []
+    subscriber.request(1)
+    subscriber.request(1)
+    assert called == [0, 1]
+
+
+def test_concat_map_is_as_deep_as_a_loop_for_many_empty_publishers() -> None:
+    flow = Flow.range(20_000).concat_map(lambda x: Flow.empty())
+    assert flow.to_list().run_sync() == []
+
+
+# switch_map
+
+
+def test_switch_map_cancels_the_publisher_before_when_a_new_element_comes() -> None:
+    setting = Setting("switch_map")
+    setting.outer.next("a")
+    setting.inners["a"].next(1)
+    setting.outer.next("b")
+    assert setting.inners["a"].cancelled
+    setting.inners["b"].next(2)
+    setting.subscriber.assert_elements(1, 2)
+
+
+def test_switch_map_switches_also_while_nothing_is_wanted() -> None:
+    setting = Setting("switch_map", request=1)
+    setting.outer.next("a")
+    setting.inners["a"].next(1)
+    setting.outer.next("b")
+    assert setting.inners["a"].cancelled
+    assert setting.inners["b"].subscribed
+    assert setting.inners["b"].requested == 0
+    setting.subscriber.request(1)
+    setting.inners["b"].next(2)
+    setting.subscriber.assert_elements(1, 2)
+
+
+def test_switch_map_hears_only_the_last_of_elements_that_are_all_there() -> None:
+    flow = Flow.range(5).switch_map(lambda x: Flow.of(x, x * 10))
+    assert flow.to_list().run_sync() == [4, 40]
+
+
+def test_switch_map_goes_on_with_the_latest_publisher_when_the_outer_one_ends() -> None:
+    setting = Setting("switch_map")
+    setting.outer.next("a")
+    setting.outer.complete()
+    setting.inners["a"].next(1, 2)
+    setting.subscriber.assert_elements(1, 2)
+    setting.inners["a"].complete()
+    setting.subscriber.assert_completed()
+
+
+def test_switch_map_takes_no_notice_of_an_error_of_a_publisher_before() -> None:
+    setting = Setting("switch_map")
+    setting.outer.next("a", "b")
+    setting.inners["a"].error(OSError())
+    setting.inners["b"].next(1)
+    setting.subscriber.assert_elements(1)
+    setting.subscriber.assert_not_ended()
+
+
+def test_switch_map_can_be_cancelled_while_an_endless_flow_in_front_never_waits() -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+
+    def inner(x: int) -> Flow[int]:
+        if x == 100:
+            subscriber.cancel()
+        return Flow.of(x)
+
+    made = islice(count(), 1_000_000)
+    Flow.from_iterable(made).switch_map(inner).subscribe(subscriber)
+    assert next(made) == 101
+    subscriber.assert_elements()

@@ -1,0 +1,205 @@
+"""Where a flow goes on after a restart: after any element, with none missing and none twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from penstock import Flow, VirtualTime
+from penstock.flow.resume.planning import CannotResume, resumption_of
+from penstock.flow.resume.positioned import PositionedElement
+from penstock.runtime import ThreadPool
+from penstock.testing import ManualPublisher, ManualSubscriber
+
+Make = Callable[[], Flow[Any]]
+LETTERS = "abcdefgh"
+
+
+def letters() -> Flow[str]:
+    """A source that goes on after a position, which is a letter."""
+
+    def after(position: Any) -> Flow[str]:
+        return Flow.from_iterable([each for each in LETTERS if position is None or each > position])
+
+    return Flow.resumable(after, position=lambda letter: letter)
+
+
+def numbers() -> Flow[int]:
+    return Flow.range(300)
+
+
+@contextmanager
+def pool() -> Iterator[ThreadPool]:
+    made = ThreadPool(name="test")
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def twice(x: Any) -> Flow[Any]:
+    return Flow.of(x, x)
+
+
+FLOWS: dict[str, Make] = {
+    "two ranges": lambda: Flow.merge(numbers(), Flow.range(1_000, 1_020)),
+    "range and positions": lambda: Flow.merge(numbers(), letters()),
+    "nested": lambda: Flow.merge(Flow.merge(letters(), numbers()), Flow.range(500, 505).map(str)),
+    "three": lambda: Flow.merge(letters(), Flow.of(1, 2), Flow.empty()),
+    "concat of positions": lambda: letters().concat(Flow.of("x", "y"), letters().map(str.upper)),
+    "concat within merge": lambda: Flow.merge(Flow.concat(Flow.of(1, 2), Flow.of(3)), letters()),
+    "zip with positions": lambda: Flow.zip(letters(), Flow.range(100)),
+    "zip within merge": lambda: Flow.merge(Flow.zip(letters(), Flow.range(5)), Flow.of(0)),
+    "state upstream of the merge": lambda: Flow.merge(
+        Flow.range(9).scan(0, lambda total, x: total + x).skip(1).take(7), letters()
+    ),
+    "filtered": lambda: (
+        Flow.merge(numbers(), letters()).filter(lambda x: x not in (2, "c")).map(lambda x: (x,))
+    ),
+    "lists": lambda: Flow.merge(numbers(), letters()).buffer(7),
+    "lists of a range": lambda: numbers().buffer(7).map(tuple),
+    "positions alone": lambda: letters().map(str.upper).filter(lambda x: x != "C"),
+    "limited": lambda: Flow.merge(numbers(), letters()).limit_rate(4).map(lambda x: [x]),
+    "limited inputs": lambda: Flow.merge(numbers().limit_rate(3), letters().limit_rate(2)),
+    "flows of elements": lambda: Flow.merge(numbers(), letters().concat_map(twice)).map(str),
+    "watched": lambda: Flow.merge(numbers(), letters()).named("all").log(),
+}
+
+
+def run(flow: Flow[PositionedElement], count: int | None = None) -> list[PositionedElement]:
+    """The first elements, or all of them."""
+    if count == 0:
+        return []
+    return all_of(flow if count is None else flow.take(count))
+
+
+def all_of(flow: Flow[Any]) -> list[Any]:
+    return flow.to_list().run_sync() or []
+
+
+def flat(elements: list[Any]) -> list[Any]:
+    return [each for x in elements for each in (x if isinstance(x, list | tuple) else [x])]
+
+
+@pytest.mark.parametrize("make", FLOWS.values(), ids=FLOWS)
+def test_a_flow_that_is_cut_after_any_element_goes_on_after_it(make: Make) -> None:
+    whole = sorted(flat(all_of(make())), key=repr)
+    size = len(all_of(make()))
+    for cut in {0, 1, 2, 5, 8, 11, 255, 256, 257, 258, size - 1, size}:
+        if not 0 <= cut <= size:
+            continue
+        before = run(resumption_of(make()).placed(None), cut)
+        place = json.loads(json.dumps(before[-1].place)) if before else None
+        after = run(resumption_of(make()).placed(place))
+        assert sorted(flat([each.element for each in before + after]), key=repr) == whole
+
+
+def test_it_can_be_cut_again_and_again() -> None:
+    place, seen = None, []
+    while given := run(resumption_of(FLOWS["nested"]()).placed(place), 3):
+        place = json.loads(json.dumps(given[-1].place))
+        seen += [each.element for each in given]
+    assert sorted(seen, key=repr) == sorted(all_of(FLOWS["nested"]()), key=repr)
+
+
+def test_the_place_of_an_element_that_waits_elsewhere_is_its_own() -> None:
+    """A thread runs ahead of what is wanted, and must not run ahead of its places."""
+    with pool() as threads:
+
+        def make() -> Flow[Any]:
+            return Flow.merge(numbers(), letters()).map(str).publish_on(threads).map(str.upper)
+
+        before = run(resumption_of(make()).placed(None), 20)
+        after = run(resumption_of(make()).placed(before[-1].place))
+    whole = all_of(Flow.merge(numbers(), letters()).map(str).map(str.upper))
+    assert sorted(each.element for each in before + after) == sorted(whole)
+
+
+def test_an_input_that_waits_keeps_its_place() -> None:
+    source: ManualPublisher[int] = ManualPublisher()
+    live = Flow.resumable(lambda position: source, position=lambda x: x)
+    subscriber: ManualSubscriber[PositionedElement] = ManualSubscriber(request=9)
+    resumption_of(Flow.merge(live, Flow.of("a", "b"))).placed(None).subscribe(subscriber)
+    source.next(5)
+    assert subscriber.elements[-1] == PositionedElement(["merge", 5, 2], 5)
+
+
+def test_what_is_discarded_is_seen_without_its_place() -> None:
+    discarded: list[Any] = []
+    flow = Flow.zip(letters(), Flow.of(1)).do_on_discard(discarded.append)
+    run(resumption_of(flow).placed(None))
+    assert discarded == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Flow.from_publisher(ManualPublisher()), "from_publisher"),
+        (lambda: Flow.interval(1, clock=VirtualTime()), "interval"),
+        (lambda: Flow.from_iterable(iter("abc")), "from_iterable"),
+        (
+            lambda: Flow.merge(Flow.of(1), Flow.never(), Flow.create(print, overflow="error")),
+            "create",
+        ),
+        (lambda: numbers().buffer(3, every=1, clock=VirtualTime()), "buffer"),
+        (lambda: numbers().debounce(1, clock=VirtualTime()), "debounce"),
+        (lambda: numbers().flat_map(twice), "flat_map"),
+        (lambda: numbers().retry(3), "retry"),
+        (lambda: numbers().on_backpressure_latest(), "on_backpressure_latest"),
+        (lambda: Flow.combine_latest(numbers(), letters()), "combine_latest"),
+        (lambda: Flow.race(numbers(), letters()), "race"),
+        (lambda: Flow.merge(numbers(), letters()).take(5), "take"),
+        (
+            lambda: Flow.merge(numbers(), letters()).flat_map_iterable(lambda x: [x, x]),
+            "flat_map_it",
+        ),
+        (lambda: letters().scan("", lambda a, x: a + x), "scan"),
+        (lambda: letters().share(), "share"),
+        (lambda: Flow.merge(Flow.resumable(lambda position: Flow.of(1)), numbers()), "position="),
+    ],
+)
+def test_what_cannot_go_on_says_which_operator_is_why_and_what_to_write(
+    make: Make, words: str
+) -> None:
+    with pytest.raises(CannotResume) as caught:
+        resumption_of(make())
+    said = str(caught.value)
+    assert words in said
+    assert 'resume="none"' in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Flow.merge(Flow.defer(numbers), Flow.defer(letters)),
+        lambda: numbers().concat_map(twice),
+    ],
+    ids=["merge", "concat_map"],
+)
+def test_a_caller_that_knows_that_sources_repeat_can_say_so(make: Make) -> None:
+    before = run(resumption_of(make(), repeatable=True).placed(None), 7)
+    after = run(resumption_of(make(), repeatable=True).placed(before[-1].place))
+    whole = all_of(make())
+    assert sorted(map(repr, (each.element for each in before + after))) == sorted(map(repr, whole))
+
+
+def test_nobody_can_say_it_of_what_depends_on_time() -> None:
+    with pytest.raises(CannotResume, match="flat_map .* depends on time"):
+        resumption_of(numbers().flat_map(twice), repeatable=True)
+
+
+@pytest.mark.parametrize("place", [7, ["merge", 1], ["merge", 1, 2, 3], ["zip", 1, 2], {"a": 1}])
+def test_the_place_of_another_flow_is_refused(place: Any) -> None:
+    with pytest.raises(CannotResume, match="which is none of merge at .*test_resumption"):
+        resumption_of(Flow.merge(numbers(), letters())).placed(place)
+
+
+def test_an_element_without_a_position_ends_the_stream() -> None:
+    flow = Flow.resumable(lambda position: Flow.of(1), position=lambda x: None)
+    with pytest.raises(ValueError, match="resumable: 1 has no position"):
+        run(resumption_of(flow).placed(None))

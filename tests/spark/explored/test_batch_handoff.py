@@ -1,0 +1,161 @@
+"""Where Spark's batches become elements, under all schedules of Spark's thread and the others'.
+
+What every scenario asks: elements come in order, within demand and once; Spark goes on when a
+batch is delivered, or when nobody wants it, and never waits for nothing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import penstock.core
+import penstock.flow.engine.fusion
+import penstock.flow.engine.subscription
+import penstock.spark.egress.batch_handoff
+from penstock.core import COMPLETED
+from penstock.flow.base_flow import BaseFlow
+from penstock.flow.engine.run_context import Elements, RunContext
+from penstock.flow.engine.stage import Origin
+from penstock.spark.egress.batch_handoff import BatchHandoff, HandoffBatch
+from penstock.spark.failures import Stopped
+from penstock.tck import Environment
+from tests.flow.explored.parties import SerialSubscriber
+from tests.tck.explorer.holding import Scenario, assert_holds
+
+SUBJECT = [
+    penstock.core,
+    penstock.flow.engine.subscription,
+    penstock.flow.engine.fusion,
+    penstock.spark.egress.batch_handoff,
+]
+
+
+class Batches(Origin):
+    """An origin to which a test gives batches, as Spark does."""
+
+    checked = True
+    emitter: BatchHandoff
+
+    def __init__(self) -> None:
+        super().__init__("on_spark")
+        self.closed = 0
+        self.outcomes: list[object] = []
+
+    def open(self, run: RunContext, per_output: int) -> Elements:
+        self.emitter = BatchHandoff(run, self._close)
+        return self.emitter.elements()
+
+    def deliver(self, number: int, *elements: int, keeps_order: bool = True) -> None:
+        try:
+            batch = HandoffBatch(number, len(elements), iter(elements))
+            self.emitter.deliver(batch, keeps_order)
+            self.outcomes.append(number)
+        except Stopped:
+            self.outcomes.append("stopped")
+
+    def _close(self) -> None:
+        self.closed += 1
+
+
+def subscribed(env: Environment) -> tuple[Batches, SerialSubscriber]:
+    batches, subscriber = Batches(), SerialSubscriber(env)
+    BaseFlow._from(batches).subscribe(subscriber)
+    return batches, subscriber
+
+
+def two_batches_against_two_requests(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+
+    def run() -> None:
+        batches.deliver(0, 0, 1)
+        batches.deliver(1, 2)
+
+    env.par(run, lambda: subscriber.request(1), lambda: subscriber.request(2))
+    assert subscriber.elements == [0, 1, 2]
+    assert batches.outcomes == [0, 1]
+
+
+def a_batch_is_done_without_further_demand(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+    env.par(lambda: batches.deliver(0, 0), lambda: subscriber.request(1))
+    assert batches.outcomes == [0]
+    assert subscriber.signals == ["on_subscribe", 0]
+
+
+def a_batch_against_a_cancel(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+    subscriber.request(1)
+    env.par(lambda: batches.deliver(0, 0, 1), subscriber.cancel)
+    assert batches.outcomes == ["stopped"]
+    assert subscriber.elements in ([], [0])
+    assert batches.closed == 1
+
+
+def an_error_against_a_batch_that_nobody_wants(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+    subscriber.request(1)
+    env.par(
+        lambda: batches.deliver(0, 0, 1, 2),
+        lambda: batches.emitter.end(LookupError("gone")),
+    )
+    assert subscriber.endings == [LookupError]
+    assert subscriber.elements in ([], [0])
+    assert batches.outcomes == ["stopped"]
+
+
+def an_error_against_the_last_element_of_a_batch(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+    subscriber.request(1)
+    env.par(lambda: batches.deliver(0, 0), lambda: batches.emitter.end(LookupError("gone")))
+    assert subscriber.endings == [LookupError]
+
+
+def completion_against_a_request(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+
+    def run() -> None:
+        batches.deliver(0, 0)
+        batches.emitter.end(COMPLETED)
+
+    env.par(run, lambda: subscriber.request(1))
+    assert subscriber.signals == ["on_subscribe", 0, "on_complete"]
+
+
+def a_batch_that_spark_begins_anew_while_it_is_delivered(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+    subscriber.request(1)
+    env.par(
+        lambda: batches.deliver(0, 0, 1),
+        lambda: batches.deliver(0, 0, 1),
+        lambda: subscriber.request(5),
+    )
+    assert subscriber.elements == [0, 1]
+    assert batches.outcomes == [0, 0]
+
+
+SCENARIOS: list[Scenario] = [
+    two_batches_against_two_requests,
+    a_batch_is_done_without_further_demand,
+    a_batch_against_a_cancel,
+    an_error_against_a_batch_that_nobody_wants,
+    an_error_against_the_last_element_of_a_batch,
+    completion_against_a_request,
+    a_batch_that_spark_begins_anew_while_it_is_delivered,
+]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_batches_become_elements_under_all_schedules(scenario: Scenario) -> None:
+    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=4)
+
+
+def test_a_batch_that_is_begun_again_in_another_order_comes_again_as_a_whole() -> None:
+    from penstock.testing import ManualSubscriber
+
+    batches: Batches = Batches()
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=9)
+    BaseFlow._from(batches).subscribe(subscriber)
+    batches.deliver(0, 0, 1)
+    batches.emitter._delivered = 1  # as if it had ended in the middle
+    batches.deliver(0, 1, 0, keeps_order=False)
+    assert subscriber.elements == [0, 1, 1, 0]

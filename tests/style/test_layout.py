@@ -1,0 +1,189 @@
+"""The maps of the packages, and where things are: names and places that cannot go stale."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs.walk import PAGE, STOP, with_lines
+from penstock import Flow
+from penstock.flow.base_flow import BaseFlow
+from tests.style.project import python_files, syntax, text
+
+PACKAGE = Path("src/penstock")
+MODULES = python_files("src")
+PACKAGES = [path.parent for path in MODULES if path.name == "__init__.py"]
+MAP_LINE = re.compile(r"^``([\w/]+(?:\.py)?)``", re.MULTILINE)
+
+
+def parts_of(package: Path) -> set[str]:
+    """The modules and folders of a package, as its map names them; at the top without endings."""
+    modules = {path for path in MODULES if path.parent == package}
+    names = {path.name for path in modules if not path.name.startswith("__")}
+    folders = {f"{each.name}/" for each in PACKAGES if each.parent == package}
+    if package == PACKAGE:
+        return {name.removesuffix(".py").rstrip("/") for name in names | folders}
+    return names | folders
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.relative_to("src").as_posix())
+def test_the_map_of_a_package_names_all_that_is_in_its_folder(package: Path) -> None:
+    named = MAP_LINE.findall(ast.get_docstring(syntax(package / "__init__.py")) or "")
+    assert (sorted(named), len(named)) == (sorted(parts_of(package)), len(set(named)))
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.relative_to("src").as_posix())
+def test_no_module_has_the_name_of_something_that_its_package_gives(package: Path) -> None:
+    """Else the name would be the module from the moment when somebody imports that.
+
+    Unless the package itself binds the name, as ``penstock`` does with ``guard``.
+    """
+    modules = {name.removesuffix(".py").rstrip("/") for name in parts_of(package)}
+    found = importlib.import_module(".".join(package.relative_to("src").parts))
+    lazy = set(getattr(found, "__all__", ())) if "__getattr__" in vars(found) else set()
+    assert lazy & modules == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to("src").as_posix())
+def test_the_files_that_a_module_expects_beside_itself_are_there(path: Path) -> None:
+    beside = re.findall(r"Path\(__file__\)\.with_name\(\"([^\"]+)\"\)", text(path))
+    assert [name for name in beside if not path.with_name(name).exists()] == []
+
+
+def test_no_class_name_means_two_things() -> None:
+    homes: dict[str, list[Path]] = defaultdict(list)
+    for path in MODULES:
+        for node in syntax(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes[node.name].append(path)
+    twice = {name: paths for name, paths in homes.items() if len(paths) > 1}
+    assert {name: paths for name, paths in twice.items() if name not in NAMESAKES} == {}
+    assert twice.keys() >= NAMESAKES
+
+
+NAMESAKES = {"Event", "Lock"}
+"""The explorer's stand-ins are called what they stand in for, as ``threading`` has them."""
+
+
+def test_the_walk_of_an_element_links_to_the_lines_of_its_stops() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_lines(page, Path()), "`python -m docs.walk` writes the lines again"
+    stops = STOP.findall(page)
+    assert 10 <= len(stops) <= 15
+    assert len({path for _, path in stops}) == len(stops)
+
+
+# The operators of ``Flow``, and the modules that they are in.
+
+
+def operators() -> Iterator[tuple[str, str]]:
+    """Each public method of ``Flow``, and the module of ``methods`` that has it."""
+    for base in Flow.__mro__:
+        module = base.__module__.rpartition(".")[2]
+        if base.__module__.startswith("penstock.flow.methods."):
+            for name in vars(base):
+                if not name.startswith("_"):
+                    yield name, module
+    yield from ((name, "base_flow") for name in vars(BaseFlow) if name == "subscribe")
+
+
+def implementations() -> set[str]:
+    """The modules in which operators are made, those on Spark included."""
+    folders = ("operators", "sources", "multicast", "engine", "explain", "spark")
+    return {path.stem for path in MODULES if path.parent.name in folders} - {"__init__"}
+
+
+@pytest.mark.parametrize(("operator", "family"), sorted(operators()))
+def test_each_operator_is_in_a_module_named_after_it_or_after_its_family(
+    operator: str, family: str
+) -> None:
+    home = HOMES.get(operator)
+    assert {operator, family, home} & implementations(), f"where is {operator}?"
+    assert home is None or not {operator, family} & implementations(), f"{operator} needs no home"
+
+
+HOMES = {
+    "of": "from_iterable",
+    "range": "from_iterable",
+    "empty": "from_iterable",
+    "error": "error_and_never",
+    "never": "error_and_never",
+    "from_callable": "functions",
+    "defer": "functions",
+    "generate": "functions",
+    "using": "functions",
+    "resumable": "from_publisher",
+    "from_async_iterable": "from_async",
+    "from_awaitable": "from_async",
+    "concat": "merge",
+    "start_with": "start_with_then",
+    "then": "start_with_then",
+    "concat_map": "flat_map",
+    "publish": "shared_flow",
+    "share": "shared_flow",
+    "replay": "shared_flow",
+    "cache": "shared_flow",
+    "run_sync": "blocking",
+    "subscribe": "subscription",
+    "on_spark": "spark_flow",
+    "from_dataframe": "dataframe",
+}
+"""Where an operator is whose name, and whose family, no module has."""
+
+
+# Locks.
+
+MADE = re.compile(
+    r"\b(?:threading\.(?:R?Lock|Condition|Semaphore)|(?:\w+\.)?new_(?:lock|condition))\(\)"
+)
+
+
+def test_locks_are_made_where_this_list_says() -> None:
+    makers = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in MODULES
+        if path.parts[2] not in ("tck", "testing") and MADE.search(text(path))
+    }
+    assert makers == LOCKS
+
+
+LOCKS = {
+    "bridges/jvm/jvm_process.py",
+    "bridges/jvm/registry.py",
+    "bridges/jvm/subscribers.py",
+    "connectors/shared/loop_thread.py",
+    "core/base_subscriber.py",
+    "core/buffer.py",
+    "core/demand.py",
+    "core/drain.py",
+    "core/identity_processor.py",
+    "core/timeline.py",
+    "flow/engine/blocking.py",
+    "flow/engine/default_clock.py",
+    "flow/multicast/broadcast.py",
+    "flow/multicast/sharing.py",
+    "guard/conduct.py",
+    "guard/publisher.py",
+    "guard/reports.py",
+    "guard/stream.py",
+    "observe/dashboard/dashboard.py",
+    "observe/observer.py",
+    "pipeline/assembly.py",
+    "pipeline/run.py",
+    "pipeline/sink_batches.py",
+    "pipeline/sink_history.py",
+    "pipeline/sinks.py",
+    "runtime/system_clock.py",
+    "runtime/thread_pool.py",
+    "runtime/undelivered.py",
+    "spark/egress/batch_counts.py",
+    "spark/egress/batch_handoff.py",
+    "spark/egress/batch_transport.py",
+}
+"""All modules outside of the kit that make a lock."""
