@@ -14,13 +14,13 @@ from penstock.connectors.files.tailed_file import TailPosition
 from penstock.connectors.shared.checks import PathGiven, require_path
 from penstock.connectors.shared.connection_events import SourceListener, current_listener
 from penstock.connectors.shared.lines import LINE_BYTES
-from penstock.connectors.shared.remote import resumable_source
 from penstock.core import shorten
 from penstock.flow import Flow
 from penstock.flow.checks import require_clock, require_seconds, require_size
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.flow.operators.stage_timer import StageTimer
+from penstock.flow.sources.from_publisher import Resumable
 from penstock.runtime import Clock
 
 __all__ = ["Line", "tail_json_lines"]
@@ -99,7 +99,7 @@ def tail_json_lines(
         start = first if position is None else require_position("position", position)
         return Flow(TailedLines(file, start, seconds, most, checked_clock, listener))
 
-    return resumable_source(NAME, lines_after, attrgetter("position"))
+    return Flow(Resumable(NAME, lines_after, attrgetter("position")))
 
 
 def require_position(name: str, given: Any) -> int | TailPosition:

@@ -18,12 +18,11 @@ from penstock.connectors.shared.reconnecting import (
     require_tell,
 )
 from penstock.core import shorten
-from penstock.flow import Flow, Retry
+from penstock.flow import Retry
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.flow.sources.from_coroutine import Feeding
-from penstock.flow.sources.from_publisher import Resumable
 from penstock.runtime import printable, shown_address
 
 __all__ = [
@@ -31,15 +30,7 @@ __all__ = [
     "ConnectionAttempts",
     "FromRemote",
     "RemoteStream",
-    "resumable_source",
 ]
-
-
-def resumable_source(
-    name: str, factory: Callable[[Any], Flow[Any]], position_of: Callable[[Any], Any]
-) -> Flow[Any]:
-    """The elements of ``factory(position)``, where the position is ``None`` at the beginning."""
-    return Flow(Resumable(name, factory, position_of))
 
 
 MESSAGE_BYTES: Final = 1024 * 1024

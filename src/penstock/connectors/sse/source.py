@@ -21,7 +21,6 @@ from penstock.connectors.shared.remote import (
     ConnectionAttempts,
     FromRemote,
     RemoteStream,
-    resumable_source,
 )
 from penstock.connectors.shared.remote_error import RemoteError
 from penstock.connectors.shared.socket_options import SMALL_WINDOW, WATCHED
@@ -37,6 +36,7 @@ from penstock.core import shorten
 from penstock.flow import Flow, Retry
 from penstock.flow.checks import require_size
 from penstock.flow.sources.from_coroutine import CoroutineSubscription, from_coroutine
+from penstock.flow.sources.from_publisher import Resumable
 from penstock.runtime import printable
 
 __all__ = ["from_server_sent_events"]
@@ -111,7 +111,7 @@ def from_server_sent_events(
             FromRemote(NAME, from_coroutine, partial(EventStreamAttempts, remote, most, last))
         )
 
-    return resumable_source(NAME, events_after, id_of)
+    return Flow(Resumable(NAME, events_after, id_of))
 
 
 def id_of(event: Event) -> str | None:

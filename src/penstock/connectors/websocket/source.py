@@ -30,7 +30,6 @@ from penstock.connectors.shared.remote import (
     ConnectionAttempts,
     FromRemote,
     RemoteStream,
-    resumable_source,
 )
 from penstock.connectors.shared.remote_error import RemoteError
 from penstock.connectors.shared.socket_options import SMALL_WINDOW, WATCHED
@@ -46,6 +45,7 @@ from penstock.connectors.websocket.frames import (
 from penstock.core import shorten
 from penstock.flow import Flow, Retry
 from penstock.flow.checks import require_callable, require_size
+from penstock.flow.sources.from_publisher import Resumable
 from penstock.rules import cite
 from penstock.runtime import printable
 
@@ -121,8 +121,12 @@ def from_websocket(
     )
     if position_of is None:
         return source.after(after)
-    return resumable_source(
-        NAME, lambda position: source.after(after if position is None else position), position_of
+    return Flow(
+        Resumable(
+            NAME,
+            lambda position: source.after(after if position is None else position),
+            position_of,
+        )
     )
 
 
