@@ -1,18 +1,17 @@
 """Wraps a foreign party and reports every rule that it breaks; nobody else is harmed by it.
 
-``wrapping.py``          finds out what a party is and puts the right guard around it
-``publisher.py``         a guard around a publisher
-``subscriber.py``        a guard around a subscriber
-``processor.py``         a guard around a processor
-``guarded.py``           what all guarded parties tell
-``stream.py``            what a publisher signals, passed on as far as it keeps the rules
-``conduct.py``           what a subscriber does with its subscription
-``turn.py``              whose turn it is to signal
-``protocol_monitor.py``  what a publisher did in one stream, and which rule its next signal breaks
-``faults.py``            each fault in words: what the party did, which rule it breaks, how to fix
-                         it
-``reports.py``           violations on their way to the one who wants to know, each kind once per
-                         stream
+``wrapping.py``        finds out what a party is and puts the right guard around it
+``publisher.py``       a guard around a publisher
+``subscriber.py``      a guard around a subscriber
+``processor.py``       a guard around a processor
+``guarded.py``         what all guarded parties tell
+``stream.py``          what a publisher signals, passed on as far as it keeps the rules
+``conduct.py``         what a subscriber does with its subscription
+``strict_monitor.py``  what a publisher did in one stream, judged also by who called whom, and from
+                       where
+``faults.py``          each fault in words: what the party did, which rule it breaks, how to fix it
+``reports.py``         violations on their way to the one who wants to know, each kind once per
+                       stream
 """
 
 from penstock.guard.processor import GuardedProcessor

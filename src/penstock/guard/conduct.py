@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from penstock.api import Subscription
 from penstock.core import illegal_request
+from penstock.core.protocol_monitor import Fault
 from penstock.guard import faults
-from penstock.guard.faults import Fault
 from penstock.guard.reports import PartyReports, StreamReports
 from penstock.rules import cite
 from penstock.runtime import report_undelivered

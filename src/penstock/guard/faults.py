@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from typing import Final, NamedTuple
+from typing import Final
 
 from penstock.core import without_own_frames
+from penstock.core.protocol_monitor import Fault
 from penstock.core.timeline import shorten
-
-__all__ = ["Fault"]
-
-
-class Fault(NamedTuple):
-    """A rule that a party just broke. ``what`` follows the party's name in a sentence."""
-
-    rule: str
-    what: str
-    remedy: str
-    harmless: bool = False
-    """Whether the other side can go on as if nothing had happened."""
-    cause: str = ""
-    """The traceback, when the fault is an exception. As text: it holds nobody alive (3.13)."""
-
 
 REFUSE_NONE: Final = "raise TypeError when the argument of a signal is None"
 REFUSE_NOBODY: Final = "raise TypeError in subscribe when the subscriber is None"
@@ -30,48 +16,12 @@ REFUSE_NOBODY: Final = "raise TypeError in subscribe when the subscriber is None
 # What a publisher does.
 
 
-def surplus(number: int, requested: int) -> Fault:
-    """One element too many."""
-    return Fault(
-        "1.1",
-        f"sent element number {number}, but only {requested} were requested",
-        "count what request adds up to for each subscriber, and stop sending there",
-    )
-
-
-def overlap(signal: str, running: str) -> Fault:
-    """Two threads signal at once."""
-    return Fault(
-        "1.3",
-        f"called {signal} while {running} was still running on another thread",
-        "let one thread at a time signal, by a drain loop or an executor with one worker",
-    )
-
-
 def nested(signal: str, running: str) -> Fault:
     """A signal within a signal, though the subscriber did not ask for it from there."""
     return Fault(
         "1.3",
         f"called {signal} from within {running}, on the same thread",
         "queue a signal that arises during another one, and send it when that one has returned",
-    )
-
-
-def after_end(signal: str, ended_by: str) -> Fault:
-    """A signal after a terminal one."""
-    return Fault(
-        "1.7",
-        f"called {signal} after {ended_by}",
-        "mark the stream as over before its terminal signal, and check the mark before each signal",
-    )
-
-
-def too_early(signal: str) -> Fault:
-    """A signal before ``on_subscribe``."""
-    return Fault(
-        "1.9",
-        f"called {signal} before on_subscribe",
-        "call on_subscribe first, even if all that follows is on_error or on_complete",
     )
 
 
@@ -114,24 +64,6 @@ def subscribed_twice(subscriber: str) -> Fault:
         " out",
         "call subscribe with a new subscriber each time",
         harmless=True,
-    )
-
-
-def second_on_subscribe() -> Fault:
-    """Two subscriptions for one subscriber."""
-    return Fault(
-        "2.12",
-        "called on_subscribe a second time",
-        "call on_subscribe once for each call of subscribe",
-    )
-
-
-def missing(signal: str, argument: object) -> Fault:
-    """``None``, or for an error something that is none, in a signal."""
-    return Fault(
-        "2.13",
-        f"called {signal}({shorten(argument)})",
-        "an element and a subscription are never None, and an error is an Exception",
     )
 
 

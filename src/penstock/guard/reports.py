@@ -7,8 +7,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
+from penstock.core.protocol_monitor import Fault
 from penstock.core.timeline import Timeline
-from penstock.guard.faults import Fault
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import NewLock, report_undelivered
 

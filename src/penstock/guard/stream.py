@@ -8,11 +8,11 @@ from typing import Generic, TypeVar
 
 from penstock.api import Publisher, Subscriber, Subscription
 from penstock.core import Rejection
+from penstock.core.protocol_monitor import Fault
+from penstock.core.turn import calling_upstream
 from penstock.guard import faults
-from penstock.guard.faults import Fault
-from penstock.guard.protocol_monitor import ProtocolMonitor
 from penstock.guard.reports import PartyReports, StreamReports
-from penstock.guard.turn import calling_upstream
+from penstock.guard.strict_monitor import StrictMonitor
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import report_undelivered
 
@@ -47,7 +47,7 @@ class GuardedStream(Generic[T]):
         self._subscriber_name = type(subscriber).__name__
         # All that follows is guarded by this lock, which is never held while calling out.
         self._lock = reports.new_lock()
-        self._monitor = ProtocolMonitor(recursion_limit)
+        self._monitor = StrictMonitor(recursion_limit)
         self._subscriber: Subscriber[T] | None = subscriber
         self._opened = False
         self._upstream: Subscription | None = None

@@ -65,7 +65,7 @@ class ManualSubscriber(Generic[T]):
             # Before the signal is recorded: a thread that waits for it may read both at once.
             self._subscription = subscription
             if self._first_request:
-                self.recording.demand.add(self._first_request)
+                self.recording.requests(self._first_request)
         self.recording.add(OnSubscribe)
         try:
             if not is_first:
@@ -93,7 +93,7 @@ class ManualSubscriber(Generic[T]):
     def request(self, n: int) -> None:
         subscription = self.subscription
         if illegal_request(n) is None and not self._cancelled and not self.ended:
-            self.recording.demand.add(n)  # 3.10: the call itself may bring the elements
+            self.recording.requests(n)  # 3.10: the call itself may bring the elements
         self._ask(subscription, n)
 
     def cancel(self) -> None:
@@ -158,7 +158,7 @@ class ManualSubscriber(Generic[T]):
     @property
     def outstanding(self) -> int:
         """How many elements were requested and have not come."""
-        return self.recording.demand.outstanding
+        return self.recording.outstanding
 
     @property
     def violations(self) -> tuple[RuleViolation, ...]:

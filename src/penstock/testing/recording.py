@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from penstock.api import UNBOUNDED
-from penstock.core import Demand, Timeline
+from penstock.core import Timeline
+from penstock.core.protocol_monitor import Fault, ProtocolMonitor
 from penstock.rules import RuleViolation
 from penstock.runtime import Clock
 from penstock.testing.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
@@ -20,19 +21,17 @@ T = TypeVar("T")
 class Recording(Generic[T]):
     """The signals to one subscriber, in order. Any thread may add to it, read it and wait.
 
-    It counts the demand as well, so that it can name the rule that a signal breaks: 1.1, 1.7, 1.9
-    or 2.12.
+    It is told of the requests as well, so that it can name the rule that a signal breaks.
     """
 
     def __init__(self, time: Clock) -> None:
         self.timeline = Timeline(now=time.now)
-        self.demand = Demand()
         self._time = time
         self._changed = threading.Condition()
         self._signals: list[Signal[T]] = []
         self._received = 0
         self._violations: list[RuleViolation] = []
-        self._subscribed = False
+        self._monitor = ProtocolMonitor()
         self._ending: OnError | OnComplete | None = None
 
     def add(self, signal_at: Callable[[float], Signal[T]]) -> None:
@@ -40,15 +39,21 @@ class Recording(Generic[T]):
         signal = signal_at(self._time.now())
         text = str(signal)  # runs a foreign __repr__, so not under the lock
         with self._changed:
-            violation = self._judge(signal)
+            fault = self._judge(signal)
             self._signals.append(signal)
             self._received += isinstance(signal, OnNext)
-            if violation is None:
+            if fault is None:
                 self.timeline.note(text)
             else:
-                self.timeline.note(f"{text}  <- breaks rule {violation.rule.number}")
-                self._violations.append(violation)
+                self.timeline.note(f"{text}  <- breaks rule {fault.rule}")
+                detail = f"{fault.what}: {text}"
+                self._violations.append(RuleViolation(fault.rule, detail))
             self._changed.notify_all()
+
+    def requests(self, n: int) -> None:
+        """The publisher is about to be asked for ``n`` more."""
+        with self._changed:
+            self._monitor.requests(n)
 
     def blame(self, rule: str, detail: str) -> None:
         """The publisher broke a rule otherwise than by the order or the number of its signals."""
@@ -90,9 +95,14 @@ class Recording(Generic[T]):
         return self._received
 
     @property
+    def outstanding(self) -> int:
+        """How many elements were requested and have not come."""
+        return self._monitor.outstanding
+
+    @property
     def progress(self) -> str:
         """What was requested and what came, for a message."""
-        requested = self.demand.requested
+        requested = self._monitor.requested
         shown = "UNBOUNDED" if requested == UNBOUNDED else str(requested)
         return f"{shown} requested, {self._received} came"
 
@@ -102,24 +112,13 @@ class Recording(Generic[T]):
     def __getitem__(self, index: int) -> Signal[T]:
         return self._signals[index]
 
-    def _judge(self, signal: Signal[T]) -> RuleViolation | None:
+    def _judge(self, signal: Signal[T]) -> Fault | None:
         """Take note of ``signal``; what is wrong with it, if anything."""
-        subscribed, ending = self._subscribed, self._ending
         if isinstance(signal, OnSubscribe):
-            self._subscribed = True
-        elif isinstance(signal, OnError | OnComplete):
-            self._ending = ending or signal
-
-        if ending is not None:
-            return RuleViolation("1.7", f"{signal} came after {ending}")
-        if isinstance(signal, OnSubscribe):
-            return RuleViolation("2.12", "on_subscribe came again") if subscribed else None
-        if not subscribed:
-            return RuleViolation("1.9", f"{signal} came before on_subscribe")
-        return self._judge_by_demand(signal) if isinstance(signal, OnNext) else None
-
-    def _judge_by_demand(self, signal: OnNext[T]) -> RuleViolation | None:
-        if self.demand.outstanding:
-            self.demand.consume(1)
-            return None
-        return RuleViolation("1.1", f"{signal} came without demand: {self.progress}")
+            return self._monitor.subscribes(signal)
+        if isinstance(signal, OnNext):
+            return self._monitor.sends(signal.element)
+        self._ending = self._ending or signal
+        if isinstance(signal, OnError):
+            return self._monitor.fails(signal.error)
+        return self._monitor.completes()

@@ -232,10 +232,8 @@ def test_rule_2_12_a_second_on_subscribe_cancels_both_subscriptions() -> None:
         broken.NoSubscription(),
         broken.NoElement(),
         broken.NoError(None),
-        broken.NoError("a word"),
-        broken.NoError(KeyboardInterrupt()),
     ],
-    ids=["no subscription", "no element", "no error", "no exception", "no Exception"],
+    ids=["no subscription", "no element", "no error"],
 )
 def test_rule_2_13_nothing_in_place_of_something_ends_the_stream(party: broken.Scripted) -> None:
     publisher = guarded(party)
@@ -244,6 +242,15 @@ def test_rule_2_13_nothing_in_place_of_something_ends_the_stream(party: broken.S
     assert subscriber.signals[:-1] == ["on_subscribe"]
     assert rule_of(subscriber.error) == "2.13"
     assert rules(publisher) == ["2.13"]
+
+
+@pytest.mark.parametrize("ending", ["a word", KeyboardInterrupt()])
+def test_rule_1_04_an_error_that_is_no_exception_ends_the_stream(ending: object) -> None:
+    publisher = guarded(broken.NoError(ending))
+    subscriber: Recorder[int] = Recorder(asks_for=1)
+    publisher.subscribe(subscriber)
+    assert rule_of(subscriber.error) == "1.4"
+    assert rules(publisher) == ["1.4"]
 
 
 def test_rule_3_03_open_recursion_is_stopped_long_before_the_stack_is_full() -> None:

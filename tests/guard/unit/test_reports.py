@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from penstock.core.protocol_monitor import Fault
 from penstock.examples import IterablePublisher
 from penstock.guard import ExplainedViolation, guard
-from penstock.guard.faults import Fault
 from penstock.guard.reports import PartyReports, StreamReports
 from penstock.rules import RuleViolation
 from penstock.runtime import collect_undelivered
@@ -27,7 +27,7 @@ def test_a_violation_names_the_party_the_deed_the_rule_the_remedy_and_the_signal
     (violation,) = publisher.violations
     text = str(violation).splitlines()
     assert text[0] == (
-        "publisher ticks sent element number 2, but only 1 were requested"
+        "publisher ticks sent element number 2, beyond a demand of 1"
         " (rule 1.1: no more elements are sent than were requested)"
     )
     assert text[1].startswith("  to fix it: ")

@@ -242,12 +242,14 @@ def test_what_each_thread_did_is_shown_on_request() -> None:
 def test_faults_that_differ_in_their_numbers_only_are_told_once() -> None:
     text = str(
         report(
-            failed("1.1", "a", "element 2 came, and 1 were requested"),
-            failed("1.1", "b", "element 9 came, and 8 were requested"),
-            ran_into("1.1", "1.5", "c", "element 3 came, and 2 were requested"),
+            failed("1.1", "a", "the publisher sent element number 2, beyond a demand of 1"),
+            failed("1.1", "b", "the publisher sent element number 9, beyond a demand of 8"),
+            ran_into(
+                "1.1", "1.5", "c", "the publisher sent element number 3, beyond a demand of 2"
+            ),
         )
     )
-    assert text.count("is broken: element") == 1
+    assert text.count("is broken: the publisher sent element") == 1
     assert "Seen as well by b, c" in text
 
 

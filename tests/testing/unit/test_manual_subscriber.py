@@ -207,16 +207,20 @@ def test_a_failed_assertion_does_not_count_as_a_check() -> None:
 @pytest.mark.parametrize(
     ("rule", "misbehaviour", "detail"),
     [
-        ("1.1", lambda it: it.next(1, 2), "on_next(2) came without demand: 1 requested, 1 came"),
+        (
+            "1.1",
+            lambda it: it.next(1, 2),
+            "sent element number 2, beyond a demand of 1: on_next(2)",
+        ),
         (
             "1.7",
             lambda it: (it.complete(), it.next(1)),
-            "on_next(1) came after on_complete()",
+            "called on_next after on_complete: on_next(1)",
         ),
         (
             "1.7",
             lambda it: (it.error(OSError()), it.complete()),
-            "on_complete() came after on_error(OSError())",
+            "called on_complete after on_error: on_complete()",
         ),
     ],
 )
@@ -234,7 +238,7 @@ def test_a_publisher_that_breaks_a_rule_is_told_which(
 def test_rule_1_09_a_signal_before_on_subscribe_is_noticed() -> None:
     subscriber: ManualSubscriber[int] = ManualSubscriber()
     subscriber.on_complete()
-    assert "rule 1.9: on_complete() came before on_subscribe" in failure_of(
+    assert "rule 1.9: called on_complete before on_subscribe" in failure_of(
         subscriber.assert_no_rule_broken
     )
 

@@ -256,19 +256,19 @@ def signal(subscriber: Subscriber[int], *elements: int, completions: int = 0) ->
     [
         (
             "1.1",
-            "on_next(2) came without demand: 1 requested, 1 came",
+            "sent element number 2, beyond a demand of 1: on_next(2)",
             Misbehaving(lambda it: signal(it, 1, 2)),
             1,
         ),
         (
             "1.7",
-            "on_complete() came after on_complete()",
+            "called on_complete after on_complete: on_complete()",
             Misbehaving(lambda it: signal(it, 1, completions=2)),
             1,
         ),
         (
             "2.12",
-            "on_subscribe came again",
+            "called on_subscribe a second time: on_subscribe()",
             Misbehaving(lambda it: it.on_subscribe(Deaf())),
             0,
         ),
@@ -290,7 +290,7 @@ def test_a_step_that_fails_names_the_broken_rule_as_well() -> None:
     publisher = Misbehaving(lambda it: signal(it, 1, 2))
     failure = failure_of(StepVerifier(publisher, request=1).expect_next(1).expect_complete())
     assert failure.startswith("step 2, expect_complete(): expected on_complete(), but on_next(2)")
-    assert "Rules broken:\n    on_next(2) came without demand" in failure
+    assert "Rules broken:\n    sent element number 2, beyond a demand of 1" in failure
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_rule_1_09_a_publisher_without_on_subscribe_fails_any_script(
     assert failure.endswith("Signals:\n    none")
     hasty = Misbehaving(lambda it: signal(it, 1), subscribes=False)
     failure = failure_of(script(StepVerifier(hasty, within=0)))
-    assert "on_next(1) came before on_subscribe (rule 1.9" in failure
+    assert "called on_next before on_subscribe: on_next(1) (rule 1.9" in failure
 
 
 def test_rule_1_09_a_publisher_that_raises_in_subscribe_fails() -> None:

@@ -1,4 +1,4 @@
-"""What a publisher did in one stream, and which rule its next signal breaks."""
+"""What a publisher did in one stream, judged also by who called whom, and from where."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from penstock.api import UNBOUNDED
 from penstock.core import illegal_request
+from penstock.core.protocol_monitor import Fault, ProtocolMonitor
 from penstock.core.timeline import shorten
+from penstock.core.turn import is_calling_upstream
 from penstock.guard import faults
-from penstock.guard.faults import Fault
-from penstock.guard.turn import Turn, is_calling_upstream
 
-__all__ = ["ProtocolMonitor"]
+__all__ = ["StrictMonitor"]
 
 
 @dataclass(slots=True)
@@ -36,58 +36,29 @@ class IllegalRequest(Returned):
     requested: int = 0
 
 
-class ProtocolMonitor:
-    """Judges the signals of a publisher by what was asked of it, exactly and without waiting.
+class StrictMonitor(ProtocolMonitor):
+    """Judges by rules 3.3, 3.6 and 3.9 as well, and names nested signals (1.3).
 
     Where a signal may have been on its way already, the publisher has the benefit of the doubt.
     Not thread-safe: the stream that owns it locks. It calls nobody.
     """
 
     def __init__(self, recursion_limit: int) -> None:
-        self.turn = Turn()
+        super().__init__()
         self._recursion_limit = recursion_limit
-        self._subscribed = False
-        self._ended_by = ""
-        self._sent = 0
-        self._requested = 0
         self._requested_after_cancel = 0
         self._cancelling = False
         self._cancel: Returned | None = None
         self._illegal: IllegalRequest | None = None
         self._served_after_illegal = False
 
-    # What the publisher signals. The answer is the rule that it breaks, if any.
-
-    def subscribes(self, subscription: object) -> Fault | None:
-        """``on_subscribe`` comes."""
-        if self._subscribed:
-            return faults.second_on_subscribe()
-        self._subscribed = True
-        if self._ended_by:
-            return faults.after_end("on_subscribe", self._ended_by)
-        return faults.missing("on_subscribe", None) if subscription is None else None
-
     def sends(self, element: object) -> Fault | None:
         """``on_next`` comes."""
-        fault = self._disorder("on_next") or self._missing_element(element) or self._surplus()
-        fault = fault or self._recursion()
-        if fault is None:
-            self._sent += 1
-            fault = self._neglect_of_illegal_request()
-        return fault
-
-    def fails(self, error: object) -> Fault | None:
-        """``on_error`` comes."""
-        fault = self._disorder("on_error")
-        self._ended_by = self._ended_by or "on_error"
-        if fault is None and not isinstance(error, Exception):
-            fault = faults.missing("on_error", error)
-        return fault
+        return self._recursion() or super().sends(element) or self._neglect_of_illegal_request()
 
     def completes(self) -> Fault | None:
         """``on_complete`` comes."""
-        fault = self._disorder("on_complete")
-        self._ended_by = self._ended_by or "on_complete"
+        fault = super().completes()
         if fault is None and self._illegal is not None and self._served_after_illegal:
             # 3.9: it has served what was requested later, and now it will never answer.
             fault = self._ignored(self._illegal)
@@ -101,10 +72,10 @@ class ProtocolMonitor:
         error = illegal_request(n)
         if isinstance(error, TypeError):
             # What a foreign publisher makes of request(2.0) cannot be counted.
-            self._requested = UNBOUNDED
+            self.requested = UNBOUNDED
         elif error is None and isinstance(n, int):
             if self._cancel is None:
-                self._requested += n
+                self.requests(n)
             else:
                 self._requested_after_cancel += n
 
@@ -112,7 +83,7 @@ class ProtocolMonitor:
         """``request(n)`` has returned; an illegal one is owed an answer."""
         if self._illegal is None and isinstance(illegal_request(n), ValueError):
             self._illegal = IllegalRequest(
-                threading.get_ident(), n=shorten(n), requested=self._requested
+                threading.get_ident(), n=shorten(n), requested=self.requested
             )
 
     def cancel_begins(self) -> None:
@@ -127,25 +98,16 @@ class ProtocolMonitor:
     # How signals are judged.
 
     def _disorder(self, signal: str) -> Fault | None:
-        turn = self.turn
-        if turn.is_taken_by_another_thread():
-            return faults.overlap(signal, turn.running)
-        if self._ended_by:
-            return faults.after_end(signal, self._ended_by)
-        if not self._subscribed:
-            return faults.too_early(signal)
-        return faults.nested(signal, turn.running) if turn.is_unasked() else None
-
-    def _missing_element(self, element: object) -> Fault | None:
-        return faults.missing("on_next", None) if element is None else None
+        fault = super()._disorder(signal)
+        if fault is None and self.turn.is_unasked():
+            fault = faults.nested(signal, self.turn.running)
+        return fault
 
     def _surplus(self) -> Fault | None:
-        if self._sent < self._requested:
-            return None
-        if self._sent < self._requested + self._requested_after_cancel:
+        if self.requested <= self.received < self.requested + self._requested_after_cancel:
             late = self._has_no_excuse_after(self._cancel)
-            return faults.served_after_cancel(self._sent + 1) if late else None
-        return faults.surplus(self._sent + 1, self._requested)
+            return faults.served_after_cancel(self.received + 1) if late else None
+        return super()._surplus()
 
     def _recursion(self) -> Fault | None:
         depth = self.turn.depth
@@ -154,7 +116,7 @@ class ProtocolMonitor:
     def _neglect_of_illegal_request(self) -> Fault | None:
         """3.9: an element that was requested only after an illegal request had returned."""
         illegal = self._illegal
-        if illegal is None or self._sent <= illegal.requested:
+        if illegal is None or self.received <= illegal.requested:
             return None
         self._served_after_illegal = True
         return self._ignored(illegal) if self._has_no_excuse_after(illegal) else None
