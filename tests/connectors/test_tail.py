@@ -230,7 +230,7 @@ def test_a_line_that_was_too_long_is_read_again_or_left_out_by_its_position(
         ({"poll": 0}, "poll must be above 0 seconds, not 0"),
         ({"after": -1}, "after must be at least 0, not -1"),
         ({"after": [1, 2]}, r"after=\) is a number of bytes, or the position of a line"),
-        ({"after": "end"}, "after must be an int, not .end."),
+        ({"after": "end"}, "after must be an int of at least 0, not .end."),
         ({"clock": "now"}, "needs a clock"),
     ],
 )

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeVar
 
 from penstock.cli.failures import BadInput
 from penstock.cli.reference import load
-from penstock.core import shorten
 from penstock.pipeline import Pipeline
 from penstock.pipeline.settings import SettingsError, filled, read_assignments, read_file
 from penstock.rules.catalogue import unknown
+from penstock.runtime import shorten
 
 __all__ = ["load_pipeline", "load_settings"]
 

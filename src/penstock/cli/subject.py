@@ -8,8 +8,8 @@ from dataclasses import fields
 from typing import Any, Final, get_args, get_type_hints
 
 from penstock.cli.reference import load
-from penstock.core.timeline import shorten
 from penstock.rules.catalogue import unknown
+from penstock.runtime import shorten
 from penstock.tck.disposable import DisposableThread
 from penstock.tck.kinds import KINDS, Kind
 

@@ -7,14 +7,13 @@ from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any, Final, TypeVar
 
-from penstock.connectors.shared.checks import require_flow
-from penstock.core import shorten
 from penstock.flow import Flow
-from penstock.flow.checks import require_callable, require_clock, require_seconds
+from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
 from penstock.flow.engine.stage import EACH_ALONE, Stage
 from penstock.flow.operators.stage_timer import StageTimer
-from penstock.runtime import Clock
+from penstock.runtime import Clock, shorten
+from penstock.runtime.arguments import require_clock, require_seconds
 
 __all__ = ["replay"]
 
@@ -65,7 +64,9 @@ def replay(
         >>> subscriber.elements
         [('JFK', 0.0), ('EWR', 3600.0)]
     """
-    return require_flow(NAME, flow)._then(
+    if not isinstance(flow, Flow):  # which alone knows how to go on after a restart
+        raise TypeError(f"{NAME} needs a Flow, not {shorten(flow)}")
+    return flow._then(
         ReplayStage(
             require_speed(speed),
             require_callable(NAME, time_of),

@@ -34,7 +34,7 @@ from penstock.core.demand import Demand
 from penstock.core.drain import Drain
 from penstock.core.identity_processor import IdentityProcessor
 from penstock.core.subscribers import AsyncSubscriber, SyncSubscriber
-from penstock.core.timeline import Timeline, shorten
+from penstock.core.timeline import Timeline
 from penstock.core.traceback import without_own_frames
 
 __all__ = [
@@ -56,6 +56,5 @@ __all__ = [
     "require_error",
     "require_subscriber",
     "require_subscription",
-    "shorten",
     "without_own_frames",
 ]

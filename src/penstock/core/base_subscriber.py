@@ -7,9 +7,9 @@ import threading
 from penstock.api import UNBOUNDED, Subscription
 from penstock.core.base_subscription import COMPLETED
 from penstock.core.checks import require_subscription
-from penstock.core.timeline import shorten
 from penstock.rules import RuleViolation, cite
-from penstock.runtime import NewLock, report_undelivered, require_count
+from penstock.runtime import NewLock, report_undelivered, shorten
+from penstock.runtime.arguments import require_int
 
 __all__ = ["BaseSubscriber"]
 
@@ -25,7 +25,7 @@ class BaseSubscriber:
     __slots__ = ("_admitted", "_asked", "_closed", "_ending", "_lock", "_subscription", "capacity")
 
     def __init__(self, capacity: int, new_lock: NewLock = threading.RLock) -> None:
-        self.capacity = require_count("capacity", capacity)
+        self.capacity = require_int("BaseSubscriber", "capacity", capacity)
         self._lock = new_lock()
         self._subscription: Subscription | None = None
         self._asked = 0

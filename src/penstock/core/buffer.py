@@ -7,7 +7,8 @@ from collections import deque
 from typing import Generic, TypeVar
 
 from penstock.api import UNBOUNDED
-from penstock.runtime import NewLock, require_count
+from penstock.runtime import NewLock
+from penstock.runtime.arguments import require_int
 
 __all__ = ["BoundedBuffer"]
 
@@ -23,7 +24,7 @@ class BoundedBuffer(Generic[T]):
     __slots__ = ("_elements", "_lock", "_peak", "capacity")
 
     def __init__(self, capacity: int, new_lock: NewLock = threading.RLock) -> None:
-        self.capacity = require_count("capacity", capacity)
+        self.capacity = require_int("BoundedBuffer", "capacity", capacity)
         self._lock = new_lock()
         self._elements: deque[T] = deque()
         self._peak = 0

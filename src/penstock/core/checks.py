@@ -8,8 +8,8 @@ from operator import attrgetter
 from typing import TypeVar
 
 from penstock.api import Subscriber, Subscription
-from penstock.core.timeline import shorten
 from penstock.rules import cite
+from penstock.runtime import shorten
 
 __all__ = [
     "illegal_request",

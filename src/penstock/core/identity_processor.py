@@ -11,7 +11,8 @@ from penstock.core.base_subscription import COMPLETED, BaseSubscription, Rejecti
 from penstock.core.buffer import BoundedBuffer
 from penstock.core.checks import require_element, require_error, require_subscriber
 from penstock.rules import cite
-from penstock.runtime import Executor, NewLock, require_executor
+from penstock.runtime import Executor, NewLock
+from penstock.runtime.arguments import require_executor
 
 __all__ = ["IdentityProcessor"]
 
@@ -36,7 +37,9 @@ class IdentityProcessor(Generic[T]):
     ) -> None:
         self._base_subscriber = BaseSubscriber(capacity, new_lock)
         self._buffer: BoundedBuffer[T] = BoundedBuffer(capacity, new_lock)
-        self._executor = None if executor is None else require_executor(executor)
+        self._executor = (
+            None if executor is None else require_executor("IdentityProcessor", executor)
+        )
         self._new_lock = new_lock
         self._passage: IdentitySubscription[T] | None = None
         self._taking_a_subscriber = new_lock()

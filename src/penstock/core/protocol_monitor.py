@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from penstock.api import UNBOUNDED
-from penstock.core.timeline import shorten
 from penstock.core.turn import Turn
+from penstock.runtime import shorten
 
 __all__ = ["Fault", "ProtocolMonitor"]
 

@@ -14,7 +14,8 @@ from penstock.core.base_subscription import COMPLETED
 from penstock.core.buffer import BoundedBuffer
 from penstock.core.checks import require_element, require_error
 from penstock.core.drain import Drain
-from penstock.runtime import Executor, NewLock, report_undelivered, require_executor
+from penstock.runtime import Executor, NewLock, report_undelivered
+from penstock.runtime.arguments import require_executor
 
 __all__ = ["AsyncSubscriber", "SyncSubscriber"]
 
@@ -143,7 +144,7 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
         prefetch: int = 16,
         new_lock: NewLock = threading.RLock,
     ) -> None:
-        super().__init__(require_executor(executor), new_lock)
+        super().__init__(require_executor("AsyncSubscriber", executor), new_lock)
         self._base_subscriber = BaseSubscriber(prefetch, new_lock)
         self._inbox: BoundedBuffer[T] = BoundedBuffer(prefetch, new_lock)
         self._taken = 0

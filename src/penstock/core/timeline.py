@@ -6,19 +6,12 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from reprlib import Repr
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from penstock.api import UNBOUNDED
-from penstock.runtime import NewLock, printable, require_count
+from penstock.runtime import NewLock, require_int, shorten
 
-__all__ = ["Timeline", "shorten"]
-
-LONGEST: Final = 200
-SHORT: Final = Repr()
-SHORT.maxstring = SHORT.maxother = LONGEST
-SHORT.maxlong = 40
-SHORT.maxlevel = 3
+__all__ = ["Timeline"]
 
 
 class Timeline:
@@ -47,9 +40,9 @@ class Timeline:
         now: Callable[[], float] = time.monotonic,
         new_lock: NewLock = threading.RLock,
     ) -> None:
-        self._keeps_first = require_count("first", first)
+        self._keeps_first = require_int("Timeline", "first", first)
         self._first: list[TimelineEntry] = []
-        self._last: deque[TimelineEntry] = deque(maxlen=require_count("last", last))
+        self._last: deque[TimelineEntry] = deque(maxlen=require_int("Timeline", "last", last))
         self._recorded = 0
         self._now = now
         self._start = now()
@@ -97,19 +90,6 @@ class TimelineEntry(NamedTuple):
     seconds: float
     thread: str
     text: str
-
-
-def shorten(value: object) -> str:
-    """The ``repr`` of ``value`` in one line of bounded length, without what commands a terminal.
-
-    Never raises an ``Exception``.
-    """
-    try:
-        text = SHORT.repr(value)
-    except Exception as error:
-        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
-    line = printable(" ".join(text.splitlines()))
-    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
 def _is_unbounded(argument: object) -> bool:

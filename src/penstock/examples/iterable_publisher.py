@@ -10,7 +10,8 @@ from typing import Generic, TypeVar
 
 from penstock.api import UNBOUNDED, Subscriber
 from penstock.core import BaseSubscription, require_subscriber
-from penstock.runtime import Executor, NewLock, require_count, require_executor
+from penstock.runtime import Executor, NewLock
+from penstock.runtime.arguments import require_executor, require_int
 
 __all__ = ["ExecutorPublisher", "IterablePublisher"]
 
@@ -55,8 +56,8 @@ class ExecutorPublisher(Generic[T]):
         new_lock: NewLock = threading.RLock,
     ) -> None:
         self._iterable = require_iterable(iterable)
-        self._executor = require_executor(executor)
-        self._batch = require_count("batch", batch)
+        self._executor = require_executor("IterablePublisher", executor)
+        self._batch = require_int("IterablePublisher", "batch", batch)
         self._new_lock = new_lock
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:

@@ -4,45 +4,25 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from datetime import timedelta
-from operator import index
-from threading import TIMEOUT_MAX
-from typing import Any, Final, SupportsIndex, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
-from penstock.api import UNBOUNDED, Publisher
-from penstock.core import shorten
+from penstock.api import Publisher
 from penstock.flow.expression import Expression, inlined
-from penstock.runtime import Clock, Executor
+from penstock.runtime import shorten
 
 __all__ = [
-    "ErrorKinds",
     "require_async_iterable",
     "require_awaitable",
     "require_awaiting_function",
     "require_callable",
-    "require_clock",
     "require_element",
-    "require_error",
-    "require_error_kinds",
-    "require_executor",
-    "require_flag",
     "require_function",
-    "require_integers",
     "require_iterable",
-    "require_kinds",
-    "require_level",
     "require_listener",
     "require_publisher",
-    "require_seconds",
-    "require_size",
-    "require_text",
 ]
 
 T = TypeVar("T")
-
-ErrorKinds: TypeAlias = type[Exception] | tuple[type[Exception], ...]
-"""A class of errors, or several, as ``except`` takes them."""
-
 
 # What awaits where the operator does not; for others a plain function has to do.
 AWAITS_INSTEAD: Final = {
@@ -99,21 +79,6 @@ def require_function(
     return inlined(require_callable(operator, function), arguments=arguments)
 
 
-def require_flag(operator: str, name: str, value: object) -> bool:
-    """``value``, when it is a ``bool``: a text that says no would count as yes."""
-    if not isinstance(value, bool):
-        raise TypeError(f"{operator}: {name} must be True or False, not {shorten(value)}")
-    return value
-
-
-def require_integers(operator: str, values: Iterable[SupportsIndex]) -> list[int]:
-    """``values`` as whole numbers, when they are."""
-    for value in values:
-        if not hasattr(value, "__index__"):
-            raise TypeError(f"{operator} needs whole numbers, not {shorten(value)}")
-    return [index(value) for value in values]
-
-
 def require_iterable(operator: str, iterable: Iterable[T]) -> Iterable[T]:
     """``iterable``, when it is one, be it by ``__iter__`` or by ``__getitem__``."""
     kind = type(iterable)
@@ -145,73 +110,11 @@ def is_publisher(candidate: object) -> bool:
     return callable(getattr(candidate, "subscribe", None))
 
 
-def require_executor(operator: str, executor: Executor) -> Executor:
-    """``executor``, when it is one."""
-    if isinstance(executor, type | Expression) or not isinstance(executor, Executor):
-        raise TypeError(
-            f"{operator} needs an executor, such as ThreadPool(), which has a method "
-            f"execute(task), not {shorten(executor)}"
-        )
-    return executor
-
-
-def require_clock(operator: str, clock: Clock | None) -> Clock | None:
-    """``clock``, when it is one, or none for real time."""
-    if clock is None:
-        return None
-    if isinstance(clock, type | Expression) or not isinstance(clock, Clock):
-        raise TypeError(f"{operator} needs a clock, or None for real time, not {shorten(clock)}")
-    return clock
-
-
 def require_element(operator: str, element: T) -> T:
     """``element``, when it can be one."""
     if element is None:
         raise TypeError(f"{operator} needs an element, and None is not one")
     return element
-
-
-def require_error(operator: str, error: Exception) -> Exception:
-    """``error``, when it is one that can be signalled."""
-    if not isinstance(error, Exception):
-        raise TypeError(f"{operator} needs an instance of Exception, not {shorten(error)}")
-    return error
-
-
-def require_error_kinds(operator: str, kinds: ErrorKinds) -> ErrorKinds:
-    """``kinds``, when they are classes of errors that can be handled."""
-    each: tuple[object, ...] = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not each:
-        raise ValueError(f"{operator} handles at least one subclass of Exception, not ()")
-    for kind in each:
-        if not isinstance(kind, type) or not issubclass(kind, Exception):
-            raise TypeError(f"{operator} handles subclasses of Exception, not {shorten(kind)}")
-    return kinds
-
-
-def require_size(operator: str, name: str, value: object, least: int = 1) -> int:
-    """``value``, when it is an ``int`` from ``least`` to what is as good as no bound."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{operator}: {name} must be an int, not {shorten(value)}")
-    if value < least:
-        raise ValueError(f"{operator}: {name} must be at least {least}, not {shorten(value)}")
-    if value > UNBOUNDED:
-        raise ValueError(f"{operator}: {name} must be at most UNBOUNDED, not {shorten(value)}")
-    return value
-
-
-def require_seconds(
-    operator: str, name: str, value: float | timedelta, *, or_zero: bool = False
-) -> float:
-    """``value`` in seconds, when it is a duration above zero, or zero where that has a meaning."""
-    seconds: Any = value.total_seconds() if isinstance(value, timedelta) else value
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
-        raise TypeError(f"{operator}: {name} must be seconds or a timedelta, not {shorten(value)}")
-    if not (0 < seconds < TIMEOUT_MAX or (or_zero and seconds == 0)):
-        least = "0 seconds or more" if or_zero else "above 0 seconds"
-        most = f" and below {TIMEOUT_MAX:.0f}" if seconds != seconds or seconds > 0 else ""
-        raise ValueError(f"{operator}: {name} must be {least}{most}, not {shorten(value)}")
-    return float(seconds)
 
 
 def require_awaiting_function(
@@ -249,35 +152,6 @@ def require_async_iterable(operator: str, iterable: AsyncIterable[T]) -> AsyncIt
     elif hasattr(type(iterable), "__iter__") and not isinstance(iterable, Expression):
         hint = "; use from_iterable"
     raise TypeError(f"{operator} needs an asynchronous iterable, not {shorten(iterable)}{hint}")
-
-
-def require_text(operator: str, name: str, value: str) -> str:
-    """``value``, when it is a ``str`` that says something."""
-    if not isinstance(value, str):
-        raise TypeError(f"{operator}: {name} must be a str, not {shorten(value)}")
-    if not value.strip():
-        raise ValueError(f"{operator}: {name} must not be empty")
-    return value
-
-
-def require_level(operator: str, level: object) -> int:
-    """``level``, when it is one of ``logging``."""
-    if not isinstance(level, int) or isinstance(level, bool):
-        raise TypeError(
-            f"{operator}: level must be an int, such as logging.INFO, not {shorten(level)}"
-        )
-    return level
-
-
-def require_kinds(operator: str, kinds: type | tuple[type, ...]) -> type | tuple[type, ...]:
-    """``kinds``, when they are classes, as ``isinstance`` takes them."""
-    each: tuple[object, ...] = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not each:
-        raise ValueError(f"{operator}: only must be a class, or several, not ()")
-    for kind in each:
-        if not isinstance(kind, type):
-            raise TypeError(f"{operator}: only must be a class, or several, not {shorten(kind)}")
-    return kinds
 
 
 def require_listener(operator: str, listener: object, methods: Iterable[str]) -> object:

@@ -14,7 +14,8 @@ import operator
 from collections.abc import Callable
 from typing import Any, Final
 
-from penstock.core import is_identifier, shorten
+from penstock.core import is_identifier
+from penstock.runtime import shorten
 
 __all__ = ["Expression", "X", "calculates", "constants_of", "inlined", "text_of"]
 

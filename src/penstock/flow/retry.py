@@ -8,14 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
 
-from penstock.core import shorten
-from penstock.flow.checks import (
-    ErrorKinds,
-    require_callable,
-    require_error_kinds,
-    require_seconds,
-    require_size,
-)
+from penstock.flow.checks import require_callable
+from penstock.runtime import shorten
+from penstock.runtime.arguments import ErrorKinds, require_error_kinds, require_int, require_seconds
 
 __all__ = ["Retry"]
 
@@ -46,7 +41,7 @@ class Retry:
 
     def __post_init__(self) -> None:
         if self.times is not None:
-            require_size("Retry", "times", self.times, least=0)
+            require_int("Retry", "times", self.times, least=0)
         if self.backoff != 0:
             require_seconds("Retry", "backoff", self.backoff)
         require_within("factor", self.factor, 1, float("inf"))
@@ -97,4 +92,4 @@ def require_retry(policy: object) -> Retry:
         return policy
     if not isinstance(policy, int) or isinstance(policy, bool):
         raise TypeError(f"retry needs a number or a Retry, not {shorten(policy)}")
-    return Retry(require_size("retry", "policy", policy, least=0), backoff=0)
+    return Retry(require_int("retry", "policy", policy, least=0), backoff=0)

@@ -7,7 +7,7 @@ from typing import Final
 
 from penstock.core import without_own_frames
 from penstock.core.protocol_monitor import Fault
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 
 REFUSE_NONE: Final = "raise TypeError when the argument of a signal is None"
 REFUSE_NOBODY: Final = "raise TypeError in subscribe when the subscriber is None"

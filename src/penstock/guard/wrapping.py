@@ -11,7 +11,8 @@ from penstock.guard.publisher import GuardedPublisher
 from penstock.guard.reports import OnViolation, PartyReports
 from penstock.guard.subscriber import GuardedSubscriber
 from penstock.rules import Party
-from penstock.runtime import NewLock, require_count
+from penstock.runtime import NewLock
+from penstock.runtime.arguments import require_int
 
 __all__ = ["guard"]
 
@@ -75,7 +76,7 @@ def guard(
         raise TypeError(f"name must be a str or None, not {name!r}")
     if on_violation is not None and not callable(on_violation):
         raise TypeError(f"on_violation must be callable or None, not {on_violation!r}")
-    require_count("recursion_limit", recursion_limit)
+    require_int("guard", "recursion_limit", recursion_limit)
     kind = kind_of(party)
     reports = PartyReports(f"{kind} {name or type(party).__name__}", on_violation, new_lock)
     if kind is Party.SUBSCRIBER:

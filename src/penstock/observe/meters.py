@@ -8,11 +8,11 @@ from time import monotonic, time
 from typing import Any, Final, NamedTuple
 
 from penstock.api import UNBOUNDED, Subscriber, Subscription
-from penstock.core import illegal_request, shorten
+from penstock.core import illegal_request
 from penstock.delivery import level_of
 from penstock.delivery.contract import as_error
 from penstock.observe.status import Signal
-from penstock.runtime import printable
+from penstock.runtime import printable, shorten
 
 __all__ = [
     "RECENT",

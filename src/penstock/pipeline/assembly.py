@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from penstock.api import Publisher
 from penstock.connectors.shared.connection_events import listening
-from penstock.core import shorten
 from penstock.delivery import DataFrameSink
 from penstock.flow import Flow
 from penstock.observe.meters import SourceMeter
 from penstock.pipeline.definition import Pipeline
+from penstock.runtime import shorten
 
 __all__ = [
     "Assembly",

@@ -8,8 +8,9 @@ from dataclasses import dataclass, is_dataclass
 from typing import Any, Final
 
 from penstock.api import Publisher
-from penstock.core import shorten
-from penstock.flow.checks import require_callable, require_text
+from penstock.flow.checks import require_callable
+from penstock.runtime import shorten
+from penstock.runtime.arguments import require_text
 
 __all__ = ["NoSettings", "Pipeline"]
 

@@ -18,9 +18,9 @@ from typing import (
     get_type_hints,
 )
 
-from penstock.core import shorten
 from penstock.pipeline.secret import Secret, SecretRefused, secret_from
 from penstock.rules.catalogue import unknown
+from penstock.runtime import shorten
 
 __all__ = ["SettingsError", "filled", "read_assignments", "read_file"]
 

@@ -17,9 +17,9 @@ from penstock.core import (
     require_element,
     require_error,
     require_subscription,
-    shorten,
 )
 from penstock.delivery.contract import as_error
+from penstock.runtime import shorten
 
 __all__ = ["EndListener", "FunctionSink", "SinkFanOut"]
 

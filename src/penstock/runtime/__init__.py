@@ -8,8 +8,8 @@
                      nothing
 ``undelivered.py``   errors with nowhere to go: one hook for all of them, so that none is lost in
                      silence
-``options.py``       the checks of options: an error at assembly that names the value and what is
-                     allowed
+``arguments.py``     the checks of arguments: errors at assembly that name the place, the value and
+                     what is allowed
 ``locks.py``         the shape of a lock. Classes that need one take a factory, so that a test can
                      own each switch
 ``addresses.py``     addresses as they may be shown: where something is, and none of what opens it
@@ -17,11 +17,11 @@
 """
 
 from penstock.runtime.addresses import shown_address
+from penstock.runtime.arguments import require_executor, require_int
 from penstock.runtime.event_loop import AsyncioLoop
 from penstock.runtime.executor import CallingThread, Clock, Executor, Task, Timer
-from penstock.runtime.foreign_text import printable
+from penstock.runtime.foreign_text import printable, shorten
 from penstock.runtime.locks import Lock, NewLock
-from penstock.runtime.options import require_count, require_executor
 from penstock.runtime.system_clock import SystemClock
 from penstock.runtime.thread_pool import ThreadPool
 from penstock.runtime.undelivered import (
@@ -48,8 +48,9 @@ __all__ = [
     "collect_undelivered",
     "printable",
     "report_undelivered",
-    "require_count",
     "require_executor",
+    "require_int",
     "set_undelivered_hook",
+    "shorten",
     "shown_address",
 ]

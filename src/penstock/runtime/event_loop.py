@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from penstock.runtime.arguments import require_delay
 from penstock.runtime.executor import Task, Timer, run_reporting
-from penstock.runtime.options import require_delay
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, TimerHandle

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from reprlib import Repr
 from typing import Final
 from unicodedata import category
 
-__all__ = ["printable"]
+__all__ = ["printable", "shorten"]
 
 KEPT: Final = "\u200c\u200d"
 """The two joiners: some scripts and many emoji need them, and a terminal does nothing by them."""
@@ -14,6 +15,12 @@ KEPT: Final = "\u200c\u200d"
 SUSPECT: Final = re.compile(r"[^\x20-\x7e]")
 ESCAPED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """The kinds of characters that command a terminal, hide, turn a line round or end it."""
+
+LONGEST: Final = 200
+SHORT: Final = Repr()
+SHORT.maxstring = SHORT.maxother = LONGEST
+SHORT.maxlong = 40
+SHORT.maxlevel = 3
 
 
 def printable(text: str, *, lines: bool = False) -> str:
@@ -38,3 +45,16 @@ def _escaped(found: re.Match[str]) -> str:
 
 def _escaped_within_lines(found: re.Match[str]) -> str:
     return found[0] if found[0] in "\n\t" else _escaped(found)
+
+
+def shorten(value: object) -> str:
+    """The ``repr`` of ``value`` in one line of bounded length, without what commands a terminal.
+
+    Never raises an ``Exception``.
+    """
+    try:
+        text = SHORT.repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
+    line = printable(" ".join(text.splitlines()))
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."

@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from penstock.runtime.arguments import require_delay
 from penstock.runtime.executor import Executor, Task, Timer, run_reporting_all
-from penstock.runtime.options import require_delay
 
 __all__ = ["SystemClock"]
 

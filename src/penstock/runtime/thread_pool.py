@@ -11,8 +11,8 @@ from collections import deque
 from types import TracebackType
 from typing import Final, TypeAlias
 
+from penstock.runtime.arguments import require_int
 from penstock.runtime.executor import Task, run_reporting_all
-from penstock.runtime.options import require_count
 
 __all__ = ["ThreadPool"]
 
@@ -33,7 +33,7 @@ class ThreadPool:
 
     def __init__(self, workers: int = 1, *, name: str = "penstock") -> None:
         self._name = name
-        self._workers = require_count("workers", workers)
+        self._workers = require_int("ThreadPool", "workers", workers)
         self._tasks: Tasks = queue.SimpleQueue()
         self._idle: Idle = deque()
         self._threads: list[threading.Thread] = []

@@ -6,8 +6,8 @@ import heapq
 import itertools
 from collections import deque
 
+from penstock.runtime.arguments import require_delay
 from penstock.runtime.executor import Task, Timer
-from penstock.runtime.options import require_delay
 
 __all__ = ["VirtualTime"]
 

@@ -13,11 +13,11 @@ from uuid import uuid4
 import pyarrow as pa
 
 from penstock.api import Subscriber
-from penstock.core import BaseSubscription, require_subscriber, shorten
+from penstock.core import BaseSubscription, require_subscriber
 from penstock.flow.base_flow import opened
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
 from penstock.flow.engine.stage import Origin
-from penstock.runtime import ThreadPool
+from penstock.runtime import ThreadPool, shorten
 from penstock.spark.egress.rows import RowReader
 from penstock.spark.failures import explained
 from penstock.spark.session.spark_session import require_running

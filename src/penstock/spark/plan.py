@@ -9,7 +9,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from penstock.api import Publisher
-from penstock.core import shorten
 from penstock.delivery import DataFrameSink, Epoch
 from penstock.flow import Flow
 from penstock.flow.base_flow import BaseFlow
@@ -22,6 +21,7 @@ from penstock.flow.resume.planning import (
     resumption_of,
     source_of,
 )
+from penstock.runtime import shorten
 from penstock.spark.ingest.schema import Schema
 from penstock.spark.session.spark_session import SparkSettings
 from penstock.spark.workers.functions import FrameStage, SparkStage, applied

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 import pyarrow as pa
 
 from penstock.api import Publisher, Subscriber
-from penstock.core import shorten
 from penstock.flow import Flow
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_callable, require_flag, require_size, require_text
+from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import FlowNode, Origin, Replay
+from penstock.runtime import shorten
+from penstock.runtime.arguments import require_flag, require_int, require_text
 from penstock.spark.egress.batch_elements import (
     Decode,
     NumberedBatch,
@@ -304,8 +305,8 @@ def on_spark(
     given = SparkInput(
         publisher,
         Schema.of(schema),
-        require_size(operator, "max_rows", MAX_ROWS if max_rows is None else max_rows),
-        require_size(operator, "max_bytes", MAX_BYTES if max_bytes is None else max_bytes),
+        require_int(operator, "max_rows", MAX_ROWS if max_rows is None else max_rows),
+        require_int(operator, "max_bytes", MAX_BYTES if max_bytes is None else max_bytes),
         resume_mode(publisher, declared, position),
         position,
         dead_letters,
@@ -315,7 +316,7 @@ def on_spark(
         (given,),
         SparkSettings(master=master, remote=remote, session=session),
         None if checkpoint is None else str(checkpoint),
-        require_size(operator, "batch_rows", BATCH_ROWS if batch_rows is None else batch_rows),
+        require_int(operator, "batch_rows", BATCH_ROWS if batch_rows is None else batch_rows),
         require_output_mode(output_mode),
         accept_state_change=require_flag(operator, "accept_state_change", accept_state_change),
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.explorer import Environment
 
 __all__ = ["CheckEnvironment", "ControlledEnvironment"]

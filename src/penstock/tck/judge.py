@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
 
-from penstock.core.timeline import Timeline, shorten
-from penstock.runtime import collect_undelivered
+from penstock.core.timeline import Timeline
+from penstock.runtime import collect_undelivered, shorten
 from penstock.tck.check import Check
 from penstock.tck.check_environment import CheckEnvironment, ControlledEnvironment
 from penstock.tck.claims import NotClaimed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from penstock.api import Publisher
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.claims import NotClaimed, OperatorClaims
 from penstock.tck.operator_sides import DownstreamSide, UpstreamSide

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.api import Publisher, Subscriber
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.claims import NotClaimed, PublisherClaims, SubscriberClaims
 from penstock.tck.probe import Probe
 from penstock.tck.publisher_fixture import PublisherFixture

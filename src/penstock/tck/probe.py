@@ -10,7 +10,8 @@ from typing import Any
 
 from penstock.api import Subscription
 from penstock.core.protocol_monitor import Fault, ProtocolMonitor
-from penstock.core.timeline import Timeline, shorten
+from penstock.core.timeline import Timeline
+from penstock.runtime import shorten
 from penstock.tck.check_environment import CheckEnvironment
 
 __all__ = ["Probe", "Provoked"]

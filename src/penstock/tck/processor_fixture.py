@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, NoReturn
 
 from penstock.api import Publisher, Subscriber
-from penstock.core.timeline import Timeline, shorten
+from penstock.core.timeline import Timeline
+from penstock.runtime import shorten
 from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.claims import NotClaimed, ProcessorClaims, PublisherClaims, SubscriberClaims
 from penstock.tck.probe import Probe

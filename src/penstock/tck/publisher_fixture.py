@@ -12,7 +12,8 @@ from typing import Any, Final, NoReturn
 from weakref import ref
 
 from penstock.api import Publisher
-from penstock.core.timeline import Timeline, shorten
+from penstock.core.timeline import Timeline
+from penstock.runtime import shorten
 from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.claims import NotClaimed, PublisherClaims
 from penstock.tck.holders import holders_of

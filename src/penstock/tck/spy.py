@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.core import illegal_request
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.check_environment import CheckEnvironment
 
 __all__ = ["SignalCall", "Spy", "current_signal"]

@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from penstock.api import Subscriber
-from penstock.core.timeline import Timeline, shorten
+from penstock.core.timeline import Timeline
+from penstock.runtime import shorten
 from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.claims import NotClaimed, SubscriberClaims
 from penstock.tck.report import FACTORY

@@ -15,8 +15,7 @@
 ``marble_publisher.py``     a publisher that does what a marble diagram shows
 ``marble_recording.py``     from signals to a marble diagram
 ``expected_error.py``       what a test expects of an error: its type and a pattern in its text
-``options.py``              the checks of options: an error at once that names the value and what is
-                            allowed
+``options.py``              how long the waits of a test take, and the time that it may own
 ``report.py``               the form of every failure message: what went wrong, then all that helps
 """
 

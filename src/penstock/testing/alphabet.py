@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Generic, TypeVar, cast
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 from penstock.testing.marbles import is_letter
 
 __all__ = ["Alphabet"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TypeAlias
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 
 __all__ = ["ErrorType", "ExpectedError"]
 

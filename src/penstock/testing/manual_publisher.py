@@ -8,9 +8,10 @@ from typing import Generic, TypeVar
 
 from penstock.api import Subscriber
 from penstock.core import require_subscriber
-from penstock.runtime import Clock, require_count
+from penstock.runtime import Clock, SystemClock
+from penstock.runtime.arguments import require_clock, require_int
 from penstock.testing.manual_subscription import ManualSubscription
-from penstock.testing.options import require_clock, require_timeout
+from penstock.testing.options import require_timeout
 from penstock.testing.report import report
 
 __all__ = ["ManualPublisher"]
@@ -42,7 +43,7 @@ class ManualPublisher(Generic[T]):
 
     def __init__(self, *, misbehave: bool = False, time: Clock | None = None) -> None:
         self._misbehave = misbehave
-        self._time = require_clock(time)
+        self._time = require_clock("ManualPublisher", time) or SystemClock()
         self._changed = threading.Condition()
         self._subscriptions: list[ManualSubscription[T]] = []
         self._opened = 0
@@ -120,7 +121,7 @@ class ManualPublisher(Generic[T]):
     def await_subscriber(self, count: int = 1, timeout: float | None = None) -> None:
         """Wait until ``count`` subscribers have come and returned from ``on_subscribe``."""
         __tracebackhide__ = True
-        require_count("count", count)
+        require_int("await_subscriber", "count", count)
         self._await(
             "a subscriber" if count == 1 else f"{count} subscribers",
             lambda: self._opened >= count,
@@ -131,7 +132,7 @@ class ManualPublisher(Generic[T]):
     def await_requested(self, total: int, timeout: float | None = None) -> None:
         """Wait until at least ``total`` elements were requested since the start."""
         __tracebackhide__ = True
-        require_count("total", total)
+        require_int("await_requested", "total", total)
         self._await(
             f"{total} elements to be requested",
             lambda: self.requested >= total,
@@ -152,7 +153,7 @@ class ManualPublisher(Generic[T]):
         timeout: float | None,
     ) -> None:
         __tracebackhide__ = True
-        seconds = require_timeout("timeout", timeout)
+        seconds = require_timeout("ManualPublisher", "timeout", timeout)
         with self._changed:
             if self._changed.wait_for(happened, seconds):
                 return

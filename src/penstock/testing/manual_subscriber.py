@@ -12,12 +12,12 @@ from penstock.core import (
     require_element,
     require_error,
     require_subscription,
-    shorten,
 )
 from penstock.rules import RuleViolation
-from penstock.runtime import Clock, require_count
+from penstock.runtime import Clock, SystemClock, shorten
+from penstock.runtime.arguments import require_clock, require_int
 from penstock.testing.expected_error import ErrorType, ExpectedError
-from penstock.testing.options import require_clock, require_first_request, require_timeout
+from penstock.testing.options import require_timeout
 from penstock.testing.recording import Recording
 from penstock.testing.report import report
 from penstock.testing.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
@@ -49,8 +49,10 @@ class ManualSubscriber(Generic[T]):
     """
 
     def __init__(self, *, request: int = 0, time: Clock | None = None) -> None:
-        self.recording: Recording[T] = Recording(require_clock(time))
-        self._first_request = require_first_request(request)
+        self.recording: Recording[T] = Recording(
+            require_clock("ManualSubscriber", time) or SystemClock()
+        )
+        self._first_request = require_int("ManualSubscriber", "request", request, least=0)
         self._subscription: Subscription | None = None
         self._cancelled = False
         self._checked = 0
@@ -224,7 +226,7 @@ class ManualSubscriber(Generic[T]):
     def await_subscription(self, timeout: float | None = None) -> None:
         """Wait for ``on_subscribe``."""
         __tracebackhide__ = True
-        seconds = require_timeout("timeout", timeout)
+        seconds = require_timeout("await_subscription", "timeout", timeout)
         self._expect(
             lambda: self._subscription is not None,
             lambda: f"on_subscribe() has not come within {seconds:g} s",
@@ -234,8 +236,8 @@ class ManualSubscriber(Generic[T]):
     def await_elements(self, count: int, timeout: float | None = None) -> None:
         """Wait until ``count`` elements have come since the start; fails if the stream ends."""
         __tracebackhide__ = True
-        require_count("count", count)
-        seconds = require_timeout("timeout", timeout)
+        require_int("await_elements", "count", count)
+        seconds = require_timeout("await_elements", "timeout", timeout)
         self._expect(
             lambda: self.recording.received >= count,
             lambda: (
@@ -247,7 +249,7 @@ class ManualSubscriber(Generic[T]):
     def await_end(self, timeout: float | None = None) -> None:
         """Wait until the stream ends, well or not."""
         __tracebackhide__ = True
-        seconds = require_timeout("timeout", timeout)
+        seconds = require_timeout("await_end", "timeout", timeout)
         self._expect(
             lambda: self.ended,
             lambda: f"expected the end within {seconds:g} s, but the stream {self._state()}",

@@ -6,9 +6,9 @@ import threading
 from typing import Generic, TypeVar
 
 from penstock.api import Subscriber
-from penstock.core import Demand, Timeline, illegal_request, require_element, shorten
+from penstock.core import Demand, Timeline, illegal_request, require_element
 from penstock.rules import cite
-from penstock.runtime import Clock
+from penstock.runtime import Clock, shorten
 from penstock.testing.report import report
 
 __all__ = ["ManualSubscription"]

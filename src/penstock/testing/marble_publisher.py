@@ -9,10 +9,10 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from penstock.api import Subscriber
 from penstock.core import COMPLETED, BaseSubscription, require_subscriber
-from penstock.runtime import Clock
+from penstock.runtime import Clock, SystemClock
+from penstock.runtime.arguments import require_clock, require_seconds
 from penstock.testing.alphabet import Alphabet
 from penstock.testing.marbles import COMPLETION, FAILURE, read_marbles
-from penstock.testing.options import require_clock, require_frame
 
 __all__ = ["MarblePublisher", "marble"]
 
@@ -126,7 +126,7 @@ def marble(
     alphabet: Alphabet[Any] = Alphabet(values)
     failure = error or RuntimeError("the marble diagram fails here")
     endings = {COMPLETION: COMPLETED, FAILURE: failure}
-    seconds = require_frame(frame)
+    seconds = require_seconds("marble", "frame", frame)
     frames = read_marbles(diagram, alphabet)
     moments = [
         Moment(
@@ -136,4 +136,4 @@ def marble(
         )
         for index, symbols in enumerate(frames)
     ]
-    return MarblePublisher(moments, require_clock(time))
+    return MarblePublisher(moments, require_clock("marble", time) or SystemClock())

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.runtime import VirtualTime, require_count
+from penstock.runtime import VirtualTime
+from penstock.runtime.arguments import require_int, require_seconds
 from penstock.testing.alphabet import Alphabet
 from penstock.testing.manual_subscriber import ManualSubscriber
 from penstock.testing.marbles import COMPLETION, FAILURE, draw_marbles
-from penstock.testing.options import require_frame, require_virtual_time
+from penstock.testing.options import require_virtual_time
 from penstock.testing.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
 
 __all__ = ["record", "to_marble"]
@@ -47,9 +48,9 @@ def record(
     """
     __tracebackhide__ = True
     alphabet = Alphabet(values)
-    seconds = require_frame(frame)
-    last_frame = None if frames is None else require_count("frames", frames) - 1
-    start = require_virtual_time(time).now()
+    seconds = require_seconds("record", "frame", frame)
+    last_frame = None if frames is None else require_int("record", "frames", frames) - 1
+    start = require_virtual_time("record", time).now()
     subscriber: ManualSubscriber[T] = ManualSubscriber(request=request, time=time)
     publisher.subscribe(subscriber)
     if last_frame is None:
@@ -81,8 +82,10 @@ def to_marble(
 
     A signal between two frames is a ``ValueError``, and so is an element without a letter.
     """
-    require_count("frames", frames)
-    return _draw(signals, Alphabet(values), require_frame(frame), start, frames)
+    require_int("to_marble", "frames", frames)
+    return _draw(
+        signals, Alphabet(values), require_seconds("to_marble", "frame", frame), start, frames
+    )
 
 
 def _draw(

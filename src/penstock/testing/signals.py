@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 
 __all__ = ["OnComplete", "OnError", "OnNext", "OnSubscribe", "Signal"]
 

@@ -7,16 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import Generic, Self, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.core import shorten
-from penstock.runtime import VirtualTime, require_count
+from penstock.runtime import VirtualTime, shorten
+from penstock.runtime.arguments import require_int, require_seconds
 from penstock.testing.expected_error import ErrorType, ExpectedError
 from penstock.testing.manual_subscriber import ManualSubscriber
-from penstock.testing.options import (
-    require_first_request,
-    require_seconds,
-    require_timeout,
-    require_virtual_time,
-)
+from penstock.testing.options import require_timeout, require_virtual_time
 from penstock.testing.report import report
 from penstock.testing.script import Performance, Step, Unmet
 from penstock.testing.signals import OnComplete, OnError
@@ -68,9 +63,9 @@ class StepVerifier(Generic[T]):
         if not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"a publisher has a method subscribe; {publisher!r} has none")
         self._publisher = publisher
-        self._request = require_first_request(request)
-        self._within = require_timeout("within", within)
-        self._time = None if time is None else require_virtual_time(time)
+        self._request = require_int("StepVerifier", "request", request, least=0)
+        self._within = require_timeout("StepVerifier", "within", within)
+        self._time = None if time is None else require_virtual_time("StepVerifier", time)
         self._steps: list[Step[T]] = []
 
     # What to expect.
@@ -94,7 +89,7 @@ class StepVerifier(Generic[T]):
 
     def expect_next_count(self, count: int) -> Self:
         """So many elements come, whichever they are."""
-        require_count("count", count)
+        require_int("expect_next_count", "count", count)
 
         def act(run: Performance[T]) -> None:
             for number in range(1, count + 1):
@@ -118,7 +113,7 @@ class StepVerifier(Generic[T]):
         it is exact, too. Of one on another thread it can only say that nothing came until now, or
         within ``during`` seconds, for which the test really waits.
         """
-        seconds = require_seconds("during", during)
+        seconds = require_seconds("expect_nothing", "during", during, or_zero=True)
         words = f"expect_nothing(during={during})" if during else "expect_nothing()"
         return self._add(words, lambda run: run.expect_nothing(seconds))
 
@@ -159,7 +154,7 @@ class StepVerifier(Generic[T]):
 
     def then_advance(self, seconds: float) -> Self:
         """Let virtual time pass."""
-        require_seconds("seconds", seconds)
+        require_seconds("then_advance", "seconds", seconds, or_zero=True)
         if self._time is None:
             raise ValueError(
                 "then_advance needs virtual time: StepVerifier(publisher, time=VirtualTime()),"

@@ -375,7 +375,10 @@ def test_a_pipe_is_not_rotated(tmp_path: Path) -> None:
     ("options", "words"),
     [
         ({"rotate_bytes": 0}, "write_json_lines: rotate_bytes must be at least 1, not 0"),
-        ({"rotate_bytes": 1.5}, "write_json_lines: rotate_bytes must be an int, not 1.5"),
+        (
+            {"rotate_bytes": 1.5},
+            "write_json_lines: rotate_bytes must be an int of at least 1, not 1.5",
+        ),
         ({"rotate_every": 0}, "write_json_lines: rotate_every must be above 0 seconds, not 0"),
         ({"rotate_every": "1h"}, "rotate_every must be seconds or a timedelta, not '1h'"),
     ],

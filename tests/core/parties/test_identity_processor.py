@@ -187,5 +187,5 @@ def test_a_bad_capacity_is_an_error_at_assembly(capacity: Any, error: type[Excep
 
 def test_something_that_is_no_executor_is_an_error_at_assembly() -> None:
     stranger: Any = 42
-    with pytest.raises(TypeError, match="an executor is an object with a method execute"):
+    with pytest.raises(TypeError, match="IdentityProcessor needs an executor, such as ThreadPool"):
         IdentityProcessor[int](executor=stranger)

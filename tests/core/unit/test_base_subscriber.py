@@ -401,10 +401,10 @@ def test_rule_3_11_an_end_within_the_request_is_remembered() -> None:
 @pytest.mark.parametrize(
     ("capacity", "kind", "message"),
     [
-        (0, ValueError, "capacity must be at least 1, not 0"),
-        (-3, ValueError, "capacity must be at least 1, not -3"),
-        (True, TypeError, "capacity must be an int of at least 1, not True"),
-        (1.5, TypeError, "capacity must be an int of at least 1, not 1.5"),
+        (0, ValueError, "BaseSubscriber: capacity must be at least 1, not 0"),
+        (-3, ValueError, "BaseSubscriber: capacity must be at least 1, not -3"),
+        (True, TypeError, "BaseSubscriber: capacity must be an int of at least 1, not True"),
+        (1.5, TypeError, "BaseSubscriber: capacity must be an int of at least 1, not 1.5"),
     ],
 )
 def test_a_bad_capacity_is_an_error_at_once(

@@ -97,11 +97,11 @@ def test_the_chunk_belongs_to_the_reader_that_took_it() -> None:
 @pytest.mark.parametrize(
     ("capacity", "kind", "message"),
     [
-        (0, ValueError, "capacity must be at least 1, not 0"),
-        (-1, ValueError, "capacity must be at least 1, not -1"),
-        (True, TypeError, "capacity must be an int of at least 1, not True"),
-        (2.0, TypeError, "capacity must be an int of at least 1, not 2.0"),
-        (None, TypeError, "capacity must be an int of at least 1, not None"),
+        (0, ValueError, "BoundedBuffer: capacity must be at least 1, not 0"),
+        (-1, ValueError, "BoundedBuffer: capacity must be at least 1, not -1"),
+        (True, TypeError, "BoundedBuffer: capacity must be an int of at least 1, not True"),
+        (2.0, TypeError, "BoundedBuffer: capacity must be an int of at least 1, not 2.0"),
+        (None, TypeError, "BoundedBuffer: capacity must be an int of at least 1, not None"),
     ],
 )
 def test_a_bad_capacity_is_an_error_at_once(

@@ -51,7 +51,7 @@ def test_our_frames_after_the_users_code_stay() -> None:
         BoundedBuffer(0)
 
     error = without_own_frames(through_our_code(user_calls_us))
-    assert functions(error) == ["user_calls_us", "__init__", "require_count"]
+    assert functions(error) == ["user_calls_us", "__init__", "require_int"]
 
 
 def test_an_error_of_the_user_alone_stays_as_it_is() -> None:

@@ -175,7 +175,7 @@ def test_what_is_not_iterable_is_refused_at_assembly(
 
 @pytest.mark.parametrize("stranger", [None, 42, object()], ids=["None", "int", "object"])
 def test_what_is_no_executor_is_refused_at_assembly(stranger: Any) -> None:
-    with pytest.raises(TypeError, match="an executor is an object with a method execute"):
+    with pytest.raises(TypeError, match="IterablePublisher needs an executor, such as ThreadPool"):
         ExecutorPublisher([], stranger)
 
 

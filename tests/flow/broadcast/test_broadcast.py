@@ -577,8 +577,8 @@ def calls_for_each_of(members: int) -> float:
         ({"capacity": True}, TypeError, "capacity must be an int"),
         ({"newcomers": "first"}, ValueError, "newcomers must be 'oldest' or 'next', not 'first'"),
         ({"source": 42}, TypeError, "a source has a method subscribe; 42 has none"),
-        ({"executor": 42}, TypeError, "an executor is an object with a method execute"),
-        ({"executor": ThreadPool}, TypeError, "an executor is an object with a method execute"),
+        ({"executor": 42}, TypeError, "Broadcast needs an executor, such as ThreadPool"),
+        ({"executor": ThreadPool}, TypeError, "Broadcast needs an executor, such as ThreadPool"),
     ],
 )
 def test_a_bad_option_is_an_error_at_assembly(

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from penstock import AsyncioLoop, CallingThread, Flow, Retry, ThreadPool, X
-from penstock.core import shorten
 from penstock.flow import SharedFlow
+from penstock.runtime import shorten
 from penstock.testing import ManualSubscriber
 
 

@@ -544,7 +544,11 @@ POLICY: Any = Retry
         (lambda: FLOW.retry("3"), TypeError, "retry needs a number or a Retry, not '3'"),
         (lambda: FLOW.retry(3, clock=5), TypeError, "retry needs a clock"),
         (lambda: FLOW.repeat(0), ValueError, "repeat: times must be at least 1, not 0"),
-        (lambda: FLOW.repeat(True), TypeError, "repeat: times must be an int, not True"),
+        (
+            lambda: FLOW.repeat(True),
+            TypeError,
+            "repeat: times must be an int of at least 1, not True",
+        ),
         (lambda: FLOW.on_error_resume(Flow.of(1)), TypeError, "on_error_resume needs a func"),
         (lambda: FLOW.on_error_return(None), TypeError, "on_error_return needs an element"),
         (lambda: FLOW.on_error_map(KeyError()), TypeError, "on_error_map needs a function"),

@@ -487,7 +487,10 @@ def test_all_peeks_obey_all_rules() -> None:
         (lambda flow: flow.tap(3), "tap needs an object with any of on_subscribe, on_request"),
         (lambda flow: flow.tap(Listener), "tap needs an object with any of"),
         (lambda flow: flow.log(3), "log: name must be a str, not 3"),
-        (lambda flow: flow.log(level="INFO"), "log: level must be an int, such as logging.INFO"),
+        (
+            lambda flow: flow.log(level="INFO"),
+            r"log: level \(such as logging.INFO\) must be an int of at least 0",
+        ),
         (lambda flow: flow.named(3), "named: name must be a str, not 3"),
         (lambda flow: flow.annotate_errors(None), "annotate_errors: text must be a str, not None"),
     ],

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.core import shorten
-from penstock.runtime import printable
+from penstock.runtime import printable, shorten
 
 CLIPBOARD = "\x1b]52;c;ZXZpbA==\x07"
 """Sets the clipboard of a terminal that allows it."""

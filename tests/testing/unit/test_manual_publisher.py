@@ -295,7 +295,7 @@ def test_options_that_make_no_sense_are_refused_by_name() -> None:
         publisher.await_subscriber(0)
     with pytest.raises(ValueError, match="total must be at least 1, not 0"):
         publisher.await_requested(0)
-    with pytest.raises(ValueError, match=r"timeout must be .* at least 0, not -1"):
+    with pytest.raises(ValueError, match="timeout must be 0 seconds or more, not -1"):
         publisher.await_cancelled(timeout=-1)
-    with pytest.raises(TypeError, match=r"time must be a clock, such as VirtualTime\(\), not 3"):
+    with pytest.raises(TypeError, match=r"needs a clock, such as VirtualTime\(\), .* not 3"):
         ManualPublisher(time=number)

@@ -362,13 +362,13 @@ def test_options_that_make_no_sense_are_refused_by_name() -> None:
     text: Any = "text"
     interrupt: Any = KeyboardInterrupt
     _, subscriber = driven()
-    with pytest.raises(ValueError, match=r"request must be at least 0, .* not -1"):
+    with pytest.raises(ValueError, match="request must be at least 0, not -1"):
         ManualSubscriber(request=-1)
     with pytest.raises(TypeError, match="request must be an int of at least 0, not 'text'"):
         ManualSubscriber(request=text)
-    with pytest.raises(TypeError, match=r"time must be a clock, .* not 'text'"):
+    with pytest.raises(TypeError, match=r"needs a clock, .* not 'text'"):
         ManualSubscriber(time=text)
-    with pytest.raises(TypeError, match=r"timeout must be a number of seconds .* not 'text'"):
+    with pytest.raises(TypeError, match="timeout must be seconds or a timedelta, not 'text'"):
         subscriber.await_end(timeout=text)
     with pytest.raises(ValueError, match="count must be at least 1, not 0"):
         subscriber.await_elements(0)

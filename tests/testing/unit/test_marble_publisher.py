@@ -151,7 +151,7 @@ def test_arguments_that_make_no_sense_are_refused_at_once() -> None:
         marble("a", {"a": nothing}, time=time)
     with pytest.raises(TypeError, match=r"values must map letters to elements, .* not 3"):
         marble("a", number, time=time)
-    with pytest.raises(TypeError, match=r"time must be a clock, .* not 3"):
+    with pytest.raises(TypeError, match=r"needs a clock, .* not 3"):
         marble("a", time=number)
-    with pytest.raises(ValueError, match="frame must be a number of seconds above 0, not 0"):
+    with pytest.raises(ValueError, match="frame must be above 0 seconds, not 0"):
         marble("a", time=time, frame=0)

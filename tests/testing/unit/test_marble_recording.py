@@ -139,7 +139,7 @@ def test_arguments_that_make_no_sense_are_refused_before_anybody_subscribes() ->
         to_marble([], frames=0)
     with pytest.raises(ValueError, match=r"frame must be .* not -1"):
         record(publisher, time, frame=-1)
-    with pytest.raises(ValueError, match=r"request must be at least 0, .* not -1"):
+    with pytest.raises(ValueError, match="request must be at least 0, not -1"):
         record(publisher, time, request=-1)
     with pytest.raises(ValueError, match="letters or digits as keys, not '-'"):
         record(publisher, time, values={"-": "a"})

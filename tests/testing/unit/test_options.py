@@ -22,7 +22,7 @@ WAITS: dict[str, Callable[[], object]] = {
 
 def test_a_wait_lasts_five_seconds_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(TIMEOUT, raising=False)
-    assert require_timeout("timeout", None) == 5
+    assert require_timeout("await_end", "timeout", None) == 5
 
 
 @pytest.mark.parametrize("wait", WAITS.values(), ids=WAITS)

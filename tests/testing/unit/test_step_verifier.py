@@ -459,7 +459,7 @@ def test_arguments_that_make_no_sense_are_refused_at_once() -> None:
         StepVerifier(number)
     with pytest.raises(TypeError, match="time must be a VirtualTime, not 3"):
         StepVerifier(IterablePublisher([1]), time=number)
-    with pytest.raises(ValueError, match=r"request must be at least 0, .* not -1"):
+    with pytest.raises(ValueError, match="request must be at least 0, not -1"):
         StepVerifier(IterablePublisher([1]), request=-1)
     with pytest.raises(ValueError, match=r"within must be .* not nan"):
         StepVerifier(IterablePublisher([1]), within=float("nan"))

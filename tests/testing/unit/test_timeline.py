@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from penstock.api import UNBOUNDED
-from penstock.core.timeline import Timeline, shorten
-from penstock.runtime import ThreadPool, VirtualTime
+from penstock.core.timeline import Timeline
+from penstock.runtime import ThreadPool, VirtualTime, shorten
 
 
 def test_a_line_has_the_number_the_seconds_the_thread_and_the_call() -> None:

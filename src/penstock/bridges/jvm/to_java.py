@@ -17,9 +17,9 @@ from penstock.api import Publisher, Subscription
 from penstock.bridges.jvm.chunks import to_columns
 from penstock.bridges.jvm.errors import error_to_java
 from penstock.bridges.jvm.threads import start_thread
-from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error, shorten
+from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error
 from penstock.rules import RuleViolation, cite
-from penstock.runtime import report_undelivered
+from penstock.runtime import report_undelivered, shorten
 
 __all__ = ["CAPACITY", "ToJavaSubscriber"]
 

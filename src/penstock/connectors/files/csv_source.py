@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from penstock.connectors.files.from_file import from_file
-from penstock.connectors.shared.checks import PathGiven, require_file
 from penstock.connectors.shared.lines import LINE_BYTES, LineTooLong, bounded_lines, length_of
-from penstock.core import shorten
 from penstock.flow import Flow
-from penstock.flow.checks import require_callable, require_size
+from penstock.flow.checks import require_callable
+from penstock.runtime import shorten
+from penstock.runtime.arguments import PathGiven, require_file, require_int
 
 __all__ = ["read_csv"]
 
@@ -56,7 +56,7 @@ def read_csv(
     table = CsvFile(
         require_file(NAME, path),
         require_types(types),
-        require_size(NAME, "max_bytes", max_bytes),
+        require_int(NAME, "max_bytes", max_bytes),
     )
     table.require_columns()
     return from_file(NAME, table)

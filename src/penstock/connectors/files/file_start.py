@@ -20,7 +20,6 @@ from penstock.connectors.files.rotation import (
     numbered_files,
     require_rotation,
 )
-from penstock.connectors.shared.checks import PathGiven, require_path
 from penstock.connectors.shared.existing import (
     IfExists,
     has_planned,
@@ -29,6 +28,7 @@ from penstock.connectors.shared.existing import (
     require_writable,
 )
 from penstock.delivery import DeliveryRefused, Epoch
+from penstock.runtime.arguments import PathGiven, require_path
 
 __all__ = ["FileStart", "SinkFile", "sink_file"]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from penstock.connectors.files.file_start import sink_file
 from penstock.connectors.files.text_file import TextFile
-from penstock.connectors.shared.checks import PathGiven
 from penstock.connectors.shared.json_text import json_text
 from penstock.connectors.shared.writer import Writer
 from penstock.flow.checks import require_callable
+from penstock.runtime.arguments import PathGiven
 
 __all__ = ["write_json_lines"]
 

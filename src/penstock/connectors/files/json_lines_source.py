@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.connectors.files.from_file import from_file
-from penstock.connectors.shared.checks import PathGiven, require_file
 from penstock.connectors.shared.lines import LINE_BYTES, bounded_lines
 from penstock.flow import Flow
-from penstock.flow.checks import require_size
+from penstock.runtime.arguments import PathGiven, require_file, require_int
 
 __all__ = ["read_json_lines", "value_of"]
 
@@ -46,7 +45,7 @@ def read_json_lines(path: PathGiven, *, max_bytes: int = LINE_BYTES) -> Flow[Any
         ...     read_json_lines(path).to_list().run_sync()
         [{'delay': 12}, {'delay': -3}]
     """
-    most = require_size(NAME, "max_bytes", max_bytes)
+    most = require_int(NAME, "max_bytes", max_bytes)
     return from_file(NAME, JsonLinesFile(require_file(NAME, path), most))
 
 

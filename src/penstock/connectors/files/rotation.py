@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from penstock.flow.checks import require_seconds, require_size
+from penstock.runtime.arguments import require_int, require_seconds
 
 __all__ = ["Rotation", "last_number", "numbered", "numbered_files", "require_rotation"]
 
@@ -48,7 +48,7 @@ def require_rotation(
     if rotate_bytes is None is rotate_every:
         return None
     return Rotation(
-        None if rotate_bytes is None else require_size(connector, "rotate_bytes", rotate_bytes),
+        None if rotate_bytes is None else require_int(connector, "rotate_bytes", rotate_bytes),
         None if rotate_every is None else require_seconds(connector, "rotate_every", rotate_every),
     )
 

@@ -11,17 +11,21 @@ from typing import Any, Final, NamedTuple
 from penstock.connectors.files.followed_log import FollowedLog
 from penstock.connectors.files.json_lines_source import value_of
 from penstock.connectors.files.tailed_file import TailPosition
-from penstock.connectors.shared.checks import PathGiven, require_path
 from penstock.connectors.shared.connection_events import SourceListener, current_listener
 from penstock.connectors.shared.lines import LINE_BYTES
-from penstock.core import shorten
 from penstock.flow import Flow
-from penstock.flow.checks import require_clock, require_seconds, require_size
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.flow.operators.stage_timer import StageTimer
 from penstock.flow.sources.from_publisher import Resumable
-from penstock.runtime import Clock
+from penstock.runtime import Clock, shorten
+from penstock.runtime.arguments import (
+    PathGiven,
+    require_clock,
+    require_int,
+    require_path,
+    require_seconds,
+)
 
 __all__ = ["Line", "tail_json_lines"]
 
@@ -90,7 +94,7 @@ def tail_json_lines(
     file = require_path(NAME, path)
     first = require_position("after", after)
     seconds = require_seconds(NAME, "poll", poll)
-    most = require_size(NAME, "max_bytes", max_bytes)
+    most = require_int(NAME, "max_bytes", max_bytes)
     checked_clock = require_clock(NAME, clock)
 
     listener = current_listener()
@@ -105,7 +109,7 @@ def tail_json_lines(
 def require_position(name: str, given: Any) -> int | TailPosition:
     """A number of bytes, or the position of a line, which a journal gives back as a list."""
     if not isinstance(given, Sequence) or isinstance(given, str):
-        return require_size(NAME, name, given, least=0)
+        return require_int(NAME, name, given, least=0)
     if len(given) != len(TailPosition._fields) or not all(isinstance(each, int) for each in given):
         raise ValueError(
             f"{NAME}({name}=) is a number of bytes, or the position of a line, which has"

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow
 
 from penstock.connectors.shared.named_fields import fields_of, values_of
-from penstock.core import shorten
+from penstock.runtime import shorten
 
 __all__ = ["CONNECTOR", "RowGroup"]
 

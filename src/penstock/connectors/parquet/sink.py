@@ -8,11 +8,10 @@ import pyarrow
 
 from penstock.connectors.parquet.folder import ParquetFolder
 from penstock.connectors.parquet.rows import CONNECTOR
-from penstock.connectors.shared.checks import PathGiven, require_folder_path
 from penstock.connectors.shared.existing import require_choice_if_exists, require_parent
 from penstock.connectors.shared.writer import Writer
-from penstock.core import shorten
-from penstock.flow.checks import require_size
+from penstock.runtime import shorten
+from penstock.runtime.arguments import PathGiven, require_folder_path, require_int
 
 __all__ = ["write_parquet"]
 
@@ -72,7 +71,7 @@ def write_parquet(
             path,
             schema,
             require_choice_if_exists(CONNECTOR, append=append, overwrite=overwrite),
-            file_rows=require_size(CONNECTOR, "file_rows", file_rows),
-            file_bytes=require_size(CONNECTOR, "file_bytes", file_bytes),
+            file_rows=require_int(CONNECTOR, "file_rows", file_rows),
+            file_bytes=require_int(CONNECTOR, "file_bytes", file_bytes),
         )
     )

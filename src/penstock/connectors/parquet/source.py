@@ -10,9 +10,8 @@ import pyarrow
 from pyarrow.parquet import ParquetFile
 
 from penstock.connectors.files.from_file import from_file
-from penstock.connectors.shared.checks import PathGiven, require_file
 from penstock.flow import Flow
-from penstock.flow.checks import require_flag
+from penstock.runtime.arguments import PathGiven, require_file, require_flag
 
 __all__ = ["read_parquet"]
 

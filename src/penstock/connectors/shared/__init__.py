@@ -1,7 +1,5 @@
 """What the connectors of several systems share.
 
-``checks.py``                 the checks of what is given to a connector: errors at assembly, in the
-                              words of the connector
 ``remote.py``                 sources at the other end of a connection, which is made again when it
                               is lost
 ``access.py``                 what a source shows to a server so that it is let in, and whom it

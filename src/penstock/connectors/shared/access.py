@@ -12,8 +12,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from penstock.connectors.shared.connection_events import current_listener
 from penstock.connectors.shared.tls import SourceTls, require_source_tls
-from penstock.core import shorten
-from penstock.runtime import shown_address
+from penstock.runtime import shorten, shown_address
 
 __all__ = ["Access", "Auth", "require_access"]
 

@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl
 from penstock.connectors.shared.connection_log import RateLimitedLog
 from penstock.connectors.shared.listening_socket import ListeningSocket
 from penstock.connectors.shared.remote_error import ClientMistake, told
-from penstock.core import shorten
-from penstock.runtime import shown_address
+from penstock.runtime import shorten, shown_address
 
 __all__ = [
     "Admission",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from penstock.delivery import Epoch
-from penstock.flow.checks import require_flag
+from penstock.runtime.arguments import require_flag
 
 __all__ = [
     "IfExists",

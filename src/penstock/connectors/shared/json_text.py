@@ -7,7 +7,7 @@ from dataclasses import asdict, is_dataclass
 from datetime import date, datetime, time
 from typing import Any
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 
 __all__ = ["json_text"]
 

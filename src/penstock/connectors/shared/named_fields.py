@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from penstock.connectors.shared.checks import require_texts
-from penstock.core import shorten
+from penstock.runtime import shorten
+from penstock.runtime.arguments import require_texts
 
 __all__ = ["fields_of", "require_columns", "values_of"]
 

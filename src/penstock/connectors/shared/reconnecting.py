@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 from penstock.connectors.shared.connection_events import SourceListener
-from penstock.core import shorten
 from penstock.flow import Retry
 from penstock.flow.checks import require_callable
+from penstock.runtime import shorten
 
 __all__ = ["FOREVER", "ConnectionLost", "Reconnecting", "Tell", "require_reconnect", "require_tell"]
 

@@ -17,13 +17,12 @@ from penstock.connectors.shared.reconnecting import (
     require_reconnect,
     require_tell,
 )
-from penstock.core import shorten
 from penstock.flow import Retry
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.flow.sources.from_coroutine import Feeding
-from penstock.runtime import printable, shown_address
+from penstock.runtime import printable, shorten, shown_address
 
 __all__ = [
     "MESSAGE_BYTES",

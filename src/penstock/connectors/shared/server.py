@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from penstock.api import Publisher
 from penstock.connectors.shared.admission import Authenticate, Request
-from penstock.connectors.shared.checks import require_choice, require_port
 from penstock.connectors.shared.connection_subscriber import ConnectionSubscriber
 from penstock.connectors.shared.listening_socket import (
     ListeningSocket,
@@ -26,10 +25,11 @@ from penstock.connectors.shared.listening_socket import (
 from penstock.connectors.shared.loop_thread import LoopThread
 from penstock.connectors.shared.socket_options import BOUNDED_SENDING, WATCHED
 from penstock.connectors.shared.tls import ServerTls, require_server_tls
-from penstock.core import shorten
 from penstock.delivery import Level
 from penstock.flow import Flow
-from penstock.flow.checks import require_callable, require_publisher, require_size, require_text
+from penstock.flow.checks import require_callable, require_publisher
+from penstock.runtime import shorten
+from penstock.runtime.arguments import require_choice, require_int, require_port, require_text
 
 __all__ = [
     "FlowFactory",
@@ -78,7 +78,7 @@ class ServedConnections:
         self._connector = connector
         self._factory = require_callable(connector, factory)
         self._policy = require_choice(connector, "policy", policy, PRESSURE)
-        self._capacity = require_size(connector, "capacity", capacity)
+        self._capacity = require_int(connector, "capacity", capacity)
         self._open: set[ConnectionSubscriber] = set()
         self._stopped = False
         self.encode = require_callable(connector, encode)
@@ -197,7 +197,7 @@ class ServerAddress:
             require_port(connector, port),
             authenticate,
             require_server_tls(connector, tls),
-            require_size(connector, "max_connections", most),
+            require_int(connector, "max_connections", most),
         )
 
     @property

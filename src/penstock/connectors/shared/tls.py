@@ -8,8 +8,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-from penstock.connectors.shared.checks import PathGiven, require_file
-from penstock.core import shorten
+from penstock.runtime import shorten
+from penstock.runtime.arguments import PathGiven, require_file
 
 __all__ = [
     "ServerTls",

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.connectors.shared.checks import PathGiven, require_path, require_texts
 from penstock.connectors.shared.existing import require_parent
 from penstock.connectors.shared.writer import Writer
 from penstock.connectors.sqlite.statements import CONNECTOR, TableShape
 from penstock.connectors.sqlite.table import SqliteTable
-from penstock.flow.checks import require_seconds, require_size, require_text
+from penstock.runtime.arguments import (
+    PathGiven,
+    require_int,
+    require_path,
+    require_seconds,
+    require_text,
+    require_texts,
+)
 
 __all__ = ["write_sqlite"]
 
@@ -76,7 +82,7 @@ def write_sqlite(
             file,
             shape,
             mark_name=require_text(CONNECTOR, "name", table if name is None else name),
-            commit_rows=require_size(CONNECTOR, "commit_rows", commit_rows),
+            commit_rows=require_int(CONNECTOR, "commit_rows", commit_rows),
             timeout=require_seconds(CONNECTOR, "timeout", timeout),
         )
     )

@@ -9,7 +9,7 @@ from datetime import date, time
 from decimal import Decimal
 from typing import Any, Final
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 
 __all__ = ["CONNECTOR", "MARKS", "TableShape", "quoted", "value_for"]
 

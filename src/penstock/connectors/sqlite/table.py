@@ -12,8 +12,8 @@ from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.existing import require_writable
 from penstock.connectors.shared.named_fields import fields_of, values_of
 from penstock.connectors.sqlite.statements import CONNECTOR, MARKS, TableShape, quoted, value_for
-from penstock.core import shorten
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
+from penstock.runtime import shorten
 
 __all__ = ["SqliteTable"]
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from httpx import AsyncByteStream
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 
 __all__ = ["ENCODING", "BoundedStream", "EventTooLarge", "NotDecoded"]
 

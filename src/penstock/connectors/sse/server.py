@@ -22,7 +22,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from penstock.api import UNBOUNDED
 from penstock.connectors.shared.admission import Admission, Authenticate, Refusal, Request
-from penstock.connectors.shared.checks import require_texts
 from penstock.connectors.shared.connection_log import quiet
 from penstock.connectors.shared.json_text import json_text
 from penstock.connectors.shared.listening_socket import ListeningSocket
@@ -40,6 +39,7 @@ from penstock.connectors.shared.tls import ServerTls
 from penstock.connectors.sse.events import COMPLETE, FAILURE, event_text
 from penstock.flow import Flow
 from penstock.flow.checks import require_callable
+from penstock.runtime.arguments import require_texts
 
 __all__ = ["serve_server_sent_events"]
 

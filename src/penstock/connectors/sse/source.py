@@ -14,7 +14,6 @@ from httpx import AsyncHTTPTransport, Request, Response, Timeout, TransportError
 from httpx_sse import EventSource, ServerSentEvent, SSEError
 
 from penstock.connectors.shared.access import Auth, require_access
-from penstock.connectors.shared.checks import require_url
 from penstock.connectors.shared.reconnecting import FOREVER, ConnectionLost, Tell
 from penstock.connectors.shared.remote import (
     MESSAGE_BYTES,
@@ -32,12 +31,11 @@ from penstock.connectors.sse.bounded_stream import (
     NotDecoded,
 )
 from penstock.connectors.sse.events import COMPLETE, FAILURE, Event
-from penstock.core import shorten
 from penstock.flow import Flow, Retry
-from penstock.flow.checks import require_size
 from penstock.flow.sources.from_coroutine import CoroutineSubscription, from_coroutine
 from penstock.flow.sources.from_publisher import Resumable
-from penstock.runtime import printable
+from penstock.runtime import printable, shorten
+from penstock.runtime.arguments import require_int, require_url
 
 __all__ = ["from_server_sent_events"]
 
@@ -99,7 +97,7 @@ def from_server_sent_events(
         ['JFK', 'EWR']
     """
     first = require_id(after)
-    most = require_size(NAME, "max_bytes", max_bytes)
+    most = require_int(NAME, "max_bytes", max_bytes)
     address, access = require_access(
         NAME, require_url(NAME, url, ("http", "https")), headers, auth, ssl
     )

@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from penstock.connectors.shared.lines import LINE_BYTES, LineTooLong
 from penstock.flow import Flow
-from penstock.flow.checks import require_callable, require_size
+from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PrefetchSubscriber
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
+from penstock.runtime.arguments import require_int
 
 __all__ = ["read_standard_input"]
 
@@ -50,7 +51,7 @@ def read_standard_input(
         >>> read_standard_input(str).take(1).run_sync()  # doctest: +SKIP
         'hello'
     """
-    most = require_size(NAME, "max_bytes", max_bytes)
+    most = require_int(NAME, "max_bytes", max_bytes)
     return Flow(StandardInput(require_descriptor(), require_callable(NAME, decode), most))
 
 

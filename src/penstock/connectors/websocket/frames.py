@@ -14,7 +14,7 @@ from typing import Any, Final
 from websockets.typing import Subprotocol
 
 from penstock.connectors.shared.remote_error import ClientMistake
-from penstock.core import shorten
+from penstock.runtime import shorten
 
 __all__ = [
     "CANCEL",

@@ -16,7 +16,6 @@ from websockets.typing import Origin, Subprotocol
 
 from penstock.api import UNBOUNDED
 from penstock.connectors.shared.admission import Admission, Authenticate, Refusal, Request
-from penstock.connectors.shared.checks import require_texts
 from penstock.connectors.shared.connection_log import quiet
 from penstock.connectors.shared.connection_subscriber import ConnectionSubscriber
 from penstock.connectors.shared.json_text import json_text
@@ -42,6 +41,7 @@ from penstock.connectors.websocket.frames import (
 )
 from penstock.core import illegal_request
 from penstock.flow.operators.overflow import Overflow
+from penstock.runtime.arguments import require_texts
 
 __all__ = ["serve_websocket"]
 

@@ -22,7 +22,6 @@ from websockets.exceptions import (
 from websockets.frames import Close, CloseCode
 
 from penstock.connectors.shared.access import Auth, require_access
-from penstock.connectors.shared.checks import require_url
 from penstock.connectors.shared.connection_log import quiet
 from penstock.connectors.shared.reconnecting import FOREVER, ConnectionLost, Tell
 from penstock.connectors.shared.remote import (
@@ -42,12 +41,12 @@ from penstock.connectors.websocket.frames import (
     read_frame,
     request_frame,
 )
-from penstock.core import shorten
 from penstock.flow import Flow, Retry
-from penstock.flow.checks import require_callable, require_size
+from penstock.flow.checks import require_callable
 from penstock.flow.sources.from_publisher import Resumable
 from penstock.rules import cite
-from penstock.runtime import printable
+from penstock.runtime import printable, shorten
+from penstock.runtime.arguments import require_int, require_url
 
 __all__ = ["from_websocket"]
 
@@ -115,8 +114,8 @@ def from_websocket(
     )
     source = WebsocketSource(
         None if position_of is None else require_callable(NAME, position_of),
-        require_size(NAME, "max_queue", max_queue),
-        require_size(NAME, "max_bytes", max_bytes),
+        require_int(NAME, "max_queue", max_queue),
+        require_int(NAME, "max_bytes", max_bytes),
         RemoteStream(NAME, address, decode, reconnect, on_state, access),
     )
     if position_of is None:

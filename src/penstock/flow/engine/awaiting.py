@@ -11,12 +11,13 @@ from types import TracebackType
 from typing import Any, Final
 
 from penstock.api import Publisher
-from penstock.core import shorten, without_own_frames
+from penstock.core import without_own_frames
 from penstock.flow.engine.blocking import pulled_by
 from penstock.flow.engine.call_site import with_note
 from penstock.flow.engine.event_loop import call_on
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.engine.run_context import PENDING, PullingContext, close
+from penstock.runtime import shorten
 
 __all__ = ["awaited", "elements_of"]
 

@@ -8,7 +8,7 @@ from operator import length_hint
 from typing import Any, Final, Protocol
 
 from penstock.api import UNBOUNDED, Publisher, Subscriber, Subscription
-from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error, shorten
+from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error
 from penstock.flow.engine.run_context import (
     PENDING,
     Elements,
@@ -20,6 +20,7 @@ from penstock.flow.engine.run_context import (
 )
 from penstock.flow.engine.subscription import FlowSubscription
 from penstock.rules import RuleViolation
+from penstock.runtime import shorten
 
 __all__ = [
     "PREFETCH",

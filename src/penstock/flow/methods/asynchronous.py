@@ -10,10 +10,9 @@ from penstock.flow.checks import (
     require_async_iterable,
     require_awaitable,
     require_awaiting_function,
-    require_flag,
-    require_size,
 )
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
+from penstock.runtime.arguments import require_flag, require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -69,7 +68,7 @@ class Asynchronous(BaseFlow[T_co]):
         return BaseFlow._from(
             FromAsyncIterable(
                 require_async_iterable("from_async_iterable", iterable),
-                require_size("from_async_iterable", "prefetch", prefetch),
+                require_int("from_async_iterable", "prefetch", prefetch),
             )
         )
 
@@ -147,7 +146,7 @@ class Asynchronous(BaseFlow[T_co]):
         return self._then(
             MapAsync(
                 require_awaiting_function("map_async", function),
-                require_size("map_async", "concurrency", concurrency),
+                require_int("map_async", "concurrency", concurrency),
                 ordered=require_flag("map_async", "ordered", ordered),
             )
         )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_callable, require_size
+from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.operators.backpressure import (
     Conflate,
@@ -16,6 +16,7 @@ from penstock.flow.operators.backpressure import (
 )
 from penstock.flow.operators.overflow import Policy, require_policy
 from penstock.flow.sources.create import Create, Emitter
+from penstock.runtime.arguments import require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -70,7 +71,7 @@ class Backpressure(BaseFlow[T_co]):
         """
         require_callable("create", function)
         policy = require_policy("create", overflow, "latest")
-        size = require_size("create", "capacity", capacity)
+        size = require_int("create", "capacity", capacity)
         if policy == "latest":
             policy, size = "drop_oldest", 1
         return BaseFlow._from(Create(function, policy, size))
@@ -101,7 +102,7 @@ class Backpressure(BaseFlow[T_co]):
             Flow.zip(flow.on_backpressure_buffer(2), other)
             ----{ax}--{by}--({cz}#)
         """
-        size = require_size("on_backpressure_buffer", "capacity", capacity)
+        size = require_int("on_backpressure_buffer", "capacity", capacity)
         policy = require_policy("on_backpressure_buffer", overflow)
         return BaseFlow._from(OnBackpressureBuffer(self, size, policy))
 
@@ -211,8 +212,8 @@ class Backpressure(BaseFlow[T_co]):
             flow.limit_rate(2)
             a-b-c|
         """
-        most = require_size("limit_rate", "high", high)
-        least = most // 4 if low is None else require_size("limit_rate", "low", low, least=0)
+        most = require_int("limit_rate", "high", high)
+        least = most // 4 if low is None else require_int("limit_rate", "low", low, least=0)
         if least >= most:
             raise ValueError(f"limit_rate: low must be below high, which is {most}, not {least}")
         return BaseFlow._from(LimitRate(self, most, least))

@@ -7,22 +7,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.core import shorten
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import (
-    require_callable,
-    require_clock,
-    require_function,
-    require_seconds,
-    require_size,
-)
+from penstock.flow.checks import require_callable, require_function
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.expression import Expression
 from penstock.flow.operators.buffer import LARGEST_BATCH, Batches, TimedBatches
 from penstock.flow.operators.group_by import GroupBy
 from penstock.flow.operators.round_robin import CONCURRENCY
 from penstock.flow.operators.window import Windows
-from penstock.runtime import Clock
+from penstock.runtime import Clock, shorten
+from penstock.runtime.arguments import require_clock, require_int, require_seconds
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -82,7 +76,7 @@ class Batching(BaseFlow[T_co]):
         """
         if size is None and every is None and until is None:
             raise TypeError("buffer needs size, every or until: what closes a batch?")
-        most = LARGEST_BATCH if size is None else require_size("buffer", "size", size)
+        most = LARGEST_BATCH if size is None else require_int("buffer", "size", size)
         seconds = None if every is None else require_seconds("buffer", "every", every)
         signals, until = _split("buffer", until)
         if seconds is None and signals is None:
@@ -139,12 +133,12 @@ class Batching(BaseFlow[T_co]):
         signals, until = _split("window", until)
         windows = Windows(
             self,
-            UNBOUNDED if size is None else require_size("window", "size", size),
+            UNBOUNDED if size is None else require_int("window", "size", size),
             None if every is None else require_seconds("window", "every", every),
             None if until is None else require_callable("window", until),
             signals,
             require_clock("window", clock),
-            require_size("window", "prefetch", prefetch),
+            require_int("window", "prefetch", prefetch),
         )
         return BaseFlow._from(windows)
 
@@ -198,8 +192,8 @@ class Batching(BaseFlow[T_co]):
             GroupBy(
                 self,
                 require_callable("group_by", key),
-                require_size("group_by", "max_groups", max_groups),
-                require_size("group_by", "prefetch", prefetch),
+                require_int("group_by", "max_groups", max_groups),
+                require_int("group_by", "prefetch", prefetch),
                 GroupedFlow,
             )
         )

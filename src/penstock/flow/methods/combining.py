@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import (
-    require_element,
-    require_flag,
-    require_publisher,
-    require_size,
-)
+from penstock.flow.checks import require_element, require_publisher
 from penstock.flow.operators.combine_latest import CombineLatest
 from penstock.flow.operators.merge import Merge, one_after_the_other
 from penstock.flow.operators.race import Race
@@ -21,6 +16,7 @@ from penstock.flow.operators.start_with_then import StartWith, Then
 from penstock.flow.operators.take_until import TakeUntil
 from penstock.flow.operators.with_latest_from import WithLatestFrom
 from penstock.flow.operators.zip import Zip
+from penstock.runtime.arguments import require_flag, require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -87,7 +83,7 @@ class Combining(BaseFlow[T_co]):
         inputs = _required("merge", publishers)
         size = len(inputs) or 1
         if concurrency is not None:
-            size = require_size("merge", "concurrency", concurrency)
+            size = require_int("merge", "concurrency", concurrency)
         delays = require_flag("merge", "delay_errors", delay_errors)
         origin = Merge("merge", inputs, size, delay_errors=delays)
         return BaseFlow._from(origin)._then(FlattenPortions("merge"))

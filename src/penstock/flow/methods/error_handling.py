@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import (
-    ErrorKinds,
-    require_callable,
-    require_clock,
-    require_element,
-    require_error_kinds,
-    require_publisher,
-    require_size,
-)
+from penstock.flow.checks import require_callable, require_element, require_publisher
 from penstock.flow.operators.error_handling import (
     OnErrorMap,
     OnErrorResume,
@@ -25,6 +17,7 @@ from penstock.flow.operators.error_handling import (
 )
 from penstock.flow.retry import Retry, require_retry
 from penstock.runtime import Clock
+from penstock.runtime.arguments import ErrorKinds, require_clock, require_error_kinds, require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -98,7 +91,7 @@ class ErrorHandling(BaseFlow[T_co]):
             a-b-a-b-|
         """
         if times is not None:
-            require_size("repeat", "times", times)
+            require_int("repeat", "times", times)
         return BaseFlow._from(Repeat(self, times))
 
     def on_error_resume(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_function, require_size
+from penstock.flow.checks import require_function
 from penstock.flow.expression import X
 from penstock.flow.operators.filtering import (
     Distinct,
@@ -19,6 +19,7 @@ from penstock.flow.operators.filtering import (
 )
 from penstock.flow.operators.reducing import Last
 from penstock.flow.sources.from_iterable import FromIterable
+from penstock.runtime.arguments import require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -57,7 +58,7 @@ class Filtering(BaseFlow[T_co]):
             flow.take(2)
             a-(b|)
         """
-        if require_size("take", "count", count, least=0) == 0:
+        if require_int("take", "count", count, least=0) == 0:
             return BaseFlow._from(FromIterable("take", ()))
         return self._then(Take("take", count))
 
@@ -106,7 +107,7 @@ class Filtering(BaseFlow[T_co]):
             flow.skip(2)
             ----c-d|
         """
-        return self._then(Skip("skip", require_size("skip", "count", count, least=0)))
+        return self._then(Skip("skip", require_int("skip", "count", count, least=0)))
 
     def skip_while(self, condition: Callable[[T_co], object]) -> Flow[T_co]:
         """The first element for which ``condition`` does not hold, and all after it.
@@ -211,7 +212,7 @@ class Filtering(BaseFlow[T_co]):
             a-b---c--|
         """
         function = require_function("distinct", X if key is None else key)
-        most = require_size("distinct", "capacity", capacity)
+        most = require_int("distinct", "capacity", capacity)
         return self._then(Distinct("distinct", function, most))
 
     def distinct_until_changed(self, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_callable, require_size
+from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.operators.flat_map import FlatMap
 from penstock.flow.operators.round_robin import CONCURRENCY, FlattenPortions
 from penstock.flow.operators.switch_map import SwitchMap
+from penstock.runtime.arguments import require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -62,8 +63,8 @@ class Flattening(BaseFlow[T_co]):
         stage = FlatMap(
             "flat_map",
             require_callable("flat_map", function),
-            require_size("flat_map", "concurrency", concurrency),
-            require_size("flat_map", "prefetch", prefetch),
+            require_int("flat_map", "concurrency", concurrency),
+            require_int("flat_map", "prefetch", prefetch),
         )
         return self._then(stage)._then(FlattenPortions("flat_map"))
 

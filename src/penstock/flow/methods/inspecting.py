@@ -8,16 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import (
-    require_callable,
-    require_clock,
-    require_function,
-    require_kinds,
-    require_level,
-    require_listener,
-    require_seconds,
-    require_text,
-)
+from penstock.flow.checks import require_callable, require_function, require_listener
 from penstock.flow.operators.inspecting import (
     AnnotateErrors,
     DoFinally,
@@ -29,6 +20,13 @@ from penstock.flow.operators.inspecting import (
 )
 from penstock.flow.operators.tap import HEARD, Log, Tap
 from penstock.runtime import Clock
+from penstock.runtime.arguments import (
+    require_clock,
+    require_int,
+    require_kinds,
+    require_seconds,
+    require_text,
+)
 
 if TYPE_CHECKING:
     from penstock.flow.explain.explanation import ExplainedRun, Explanation
@@ -237,7 +235,9 @@ class Inspecting(BaseFlow[T_co]):
             a-b--|
         """
         title = self.plan.title if name is None else require_text("log", "name", name)
-        return self._then(Log(title, require_level("log", level)))
+        return self._then(
+            Log(title, require_int("log", "level (such as logging.INFO)", level, least=0))
+        )
 
     def named(self, name: str, **tags: object) -> Flow[T_co]:
         """The same flow with a name, for ``explain``, for ``log``, and in the notes of errors.

@@ -6,12 +6,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_clock, require_seconds, require_size
 from penstock.flow.engine.default_clock import system_clock
 from penstock.flow.multicast.grace_period import require_grace
 from penstock.flow.multicast.replay_history import ReplayHistory
 from penstock.flow.multicast.sharing import SharingOptions
 from penstock.runtime import Clock
+from penstock.runtime.arguments import require_clock, require_int, require_seconds
 
 if TYPE_CHECKING:
     from penstock.flow.multicast.shared_flow import SharedFlow
@@ -121,7 +121,7 @@ class Multicasting(BaseFlow[T_co]):
             Flow.merge(shared := flow.replay(1), other.then(shared.map(str.upper)))
             -a-bB(cC)|
         """
-        size = require_size("replay", "n", n)
+        size = require_int("replay", "n", n)
         seconds = None if within is None else require_seconds("replay", "within", within)
         given = require_clock("replay", clock)
         time = None if seconds is None else given or system_clock()
@@ -160,7 +160,7 @@ class Multicasting(BaseFlow[T_co]):
             Flow.merge(shared := flow.cache(), other.then(shared.map(str.upper)))
             -a-b(AB)(cC)|
         """
-        size = require_size("cache", "capacity", capacity)
+        size = require_int("cache", "capacity", capacity)
 
         def too_many() -> Exception:
             return OverflowError(

@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Generator
 from typing import Any, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_size
 from penstock.flow.engine.blocking import Blocking, result_of
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
+from penstock.runtime.arguments import require_int
 
 __all__ = ["Running"]
 
@@ -71,7 +71,7 @@ class Running(BaseFlow[T_co]):
             >>> x
             3
         """
-        return Blocking(self, require_size("blocking", "prefetch", prefetch))
+        return Blocking(self, require_int("blocking", "prefetch", prefetch))
 
     def __await__(self) -> Generator[Any, None, T_co | None]:
         from penstock.flow.engine.awaiting import awaited

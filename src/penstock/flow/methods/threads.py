@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_executor, require_size
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.operators.threads import PublishOn, SubscribeOn
 from penstock.runtime import Executor
+from penstock.runtime.arguments import require_executor, require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -48,7 +48,7 @@ class Threads(BaseFlow[T_co]):
             flow.publish_on(time)
             a-b-c|
         """
-        size = require_size("publish_on", "prefetch", prefetch)
+        size = require_int("publish_on", "prefetch", prefetch)
         return BaseFlow._from(PublishOn(self, require_executor("publish_on", executor), size))
 
     def subscribe_on(self, executor: Executor) -> Flow[T_co]:

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import (
-    require_clock,
-    require_flag,
-    require_publisher,
-    require_seconds,
-)
+from penstock.flow.checks import require_publisher
 from penstock.flow.operators.timing import Delay, FirstOfPeriod, LatestOfPeriod, Timeout
 from penstock.flow.sources.interval import Interval
 from penstock.runtime import Clock
+from penstock.runtime.arguments import require_clock, require_flag, require_seconds
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow

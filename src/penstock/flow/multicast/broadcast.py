@@ -17,12 +17,12 @@ from penstock.core import (
     require_element,
     require_error,
     require_subscriber,
-    shorten,
 )
 from penstock.flow.multicast.broadcast_subscription import BroadcastSubscription, for_each
 from penstock.flow.multicast.shared_buffer import SharedBuffer
 from penstock.rules import RuleViolation, cite
-from penstock.runtime import Executor, NewLock, require_executor
+from penstock.runtime import Executor, NewLock, shorten
+from penstock.runtime.arguments import require_executor
 
 __all__ = ["Broadcast", "BroadcastState"]
 
@@ -92,7 +92,9 @@ class Broadcast(Drain, Generic[T]):
         self._takes_unasked = takes_unasked
         self._errors_overtake = errors_overtake
         self._shuts_down_when_idle = shuts_down_when_idle
-        self._subscriber_executor = None if executor is None else require_executor(executor)
+        self._subscriber_executor = (
+            None if executor is None else require_executor("Broadcast", executor)
+        )
         self._new_lock = new_lock
         # All that follows is guarded by this lock, which is never held while calling out.
         self._lock = new_lock()

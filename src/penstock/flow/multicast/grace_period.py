@@ -6,9 +6,9 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
-from penstock.flow.checks import require_clock, require_seconds
 from penstock.flow.engine.default_clock import system_clock
 from penstock.runtime import Clock, Timer
+from penstock.runtime.arguments import require_clock, require_seconds
 
 __all__ = ["GracePeriod", "require_grace"]
 

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from penstock.api import Subscriber
 from penstock.flow.base_flow import announce, opened
-from penstock.flow.checks import require_size
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import FROM_START, Origin
 from penstock.flow.flow import Flow
@@ -15,6 +14,7 @@ from penstock.flow.multicast.grace_period import require_grace
 from penstock.flow.multicast.shared_run import SharedRun
 from penstock.flow.multicast.sharing import Sharing, SharingOptions
 from penstock.runtime import Clock
+from penstock.runtime.arguments import require_int
 
 __all__ = ["Connection", "FromSharing", "SharedFlow"]
 
@@ -149,7 +149,7 @@ class SharedFlow(Flow[T_co]):
             Flow.merge(shared := flow.publish().auto_connect(2), other.then(shared))
             ---(aa)-(bb)|
         """
-        count = require_size("auto_connect", "subscribers", subscribers)
+        count = require_int("auto_connect", "subscribers", subscribers)
         return SharedFlow(self._sharing.like(starts=count, grace=None))
 
     def ref_count(
@@ -190,7 +190,7 @@ class SharedFlow(Flow[T_co]):
             Flow.merge(shared := flow.publish().ref_count(2), other.then(shared.map(str.upper)))
             ---(aA)-(bB)-(cC)|
         """
-        count = require_size("ref_count", "subscribers", subscribers)
+        count = require_int("ref_count", "subscribers", subscribers)
         return SharedFlow(
             self._sharing.like(starts=count, grace=require_grace("ref_count", grace, clock))
         )

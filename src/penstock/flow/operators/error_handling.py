@@ -7,15 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from penstock.api import Publisher
-from penstock.core import shorten, without_own_frames
+from penstock.core import without_own_frames
 from penstock.flow.base_flow import BaseFlow, opened
-from penstock.flow.checks import ErrorKinds, require_publisher
+from penstock.flow.checks import require_publisher
 from penstock.flow.engine.call_site import note, with_note
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started, unclosed
 from penstock.flow.engine.stage import EACH_ALONE, FROM_START, Origin, Stage
 from penstock.flow.operators.stage_timer import StageTimer
 from penstock.flow.retry import Retry
-from penstock.runtime import Clock
+from penstock.runtime import Clock, shorten
+from penstock.runtime.arguments import ErrorKinds
 
 __all__ = [
     "OnErrorMap",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable
 from typing import TYPE_CHECKING, Any
 
-from penstock.core import shorten
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.engine.run_context import RunContext
 from penstock.flow.operators.substream_router import Substream, SubstreamRouter
 from penstock.flow.operators.substreams import FromSubstream, SplitIntoSubstreams
+from penstock.runtime import shorten
 
 if TYPE_CHECKING:
     from penstock.flow.grouped_flow import GroupedFlow

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from penstock.core import shorten
 from penstock.flow.engine.call_site import CallSite
 from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.run_context import Elements, RunContext, close, started, unclosed
@@ -14,7 +13,7 @@ from penstock.flow.engine.stage import EACH_ALONE, FusedStage, Stage
 from penstock.flow.operators.error_handling import caught
 from penstock.flow.operators.transforming import FunctionStage
 from penstock.flow.resume.positioned import plain
-from penstock.runtime import report_undelivered
+from penstock.runtime import report_undelivered, shorten
 
 __all__ = [
     "AnnotateErrors",

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
-from penstock.core import COMPLETED, shorten
+from penstock.core import COMPLETED
 from penstock.flow.engine.event_loop import call_on, event_loop
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
 from penstock.flow.engine.stage import BY_TIME, IN_ORDER, Stage
-from penstock.runtime import report_undelivered
+from penstock.runtime import report_undelivered, shorten
 
 __all__ = ["MapAsync"]
 

@@ -7,16 +7,10 @@ from enum import Enum
 from typing import Any, Final, Literal, TypeAlias
 
 from penstock.api import UNBOUNDED, Subscription
-from penstock.core import (
-    COMPLETED,
-    BaseSubscriber,
-    BoundedBuffer,
-    require_element,
-    require_error,
-    shorten,
-)
+from penstock.core import COMPLETED, BaseSubscriber, BoundedBuffer, require_element, require_error
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
 from penstock.flow.engine.subscription import FlowSubscription
+from penstock.runtime import shorten
 
 __all__ = [
     "Emitted",

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.core import COMPLETED, Drain, shorten
+from penstock.core import COMPLETED, Drain
 from penstock.flow.base_flow import BaseFlow, opened
 from penstock.flow.engine.run_context import (
     PENDING,
@@ -26,6 +26,7 @@ from penstock.flow.engine.run_context import (
 )
 from penstock.flow.operators.error_handling import caught
 from penstock.flow.operators.inputs import InputElements
+from penstock.runtime import shorten
 
 if TYPE_CHECKING:
     from penstock.flow.operators.substreams import SplitIntoSubstreams

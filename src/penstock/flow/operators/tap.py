@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from penstock.api import UNBOUNDED
-from penstock.core import shorten
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
 from penstock.flow.engine.stage import EACH_ALONE, Stage
 from penstock.flow.operators.error_handling import caught
+from penstock.runtime import shorten
 
 __all__ = ["HEARD", "Log", "Tap"]
 

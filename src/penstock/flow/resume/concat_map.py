@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock.api import Publisher
-from penstock.core import shorten
 from penstock.flow.base_flow import extended
 from penstock.flow.checks import require_publisher
 from penstock.flow.engine.plan import AnyStage
@@ -25,6 +24,7 @@ from penstock.flow.engine.stage import EACH_ALONE, FlowNode, Stage
 from penstock.flow.operators.flat_map import FlatMap
 from penstock.flow.resume.positioned import AttachPosition, PositionedElement
 from penstock.flow.resume.resumption import LIVE, CannotResume, Resumption, named, other_flow
+from penstock.runtime import shorten
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow

@@ -8,7 +8,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from penstock.api import Publisher
-from penstock.core import shorten
 from penstock.flow.base_flow import BaseFlow, extended, rewritten, stages_of
 from penstock.flow.engine.plan import AnyStage
 from penstock.flow.engine.stage import FlowNode, Origin
@@ -32,6 +31,7 @@ from penstock.flow.resume.resumption import (
     named,
 )
 from penstock.flow.sources.from_publisher import Resumable
+from penstock.runtime import shorten
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.core import shorten
 from penstock.flow.base_flow import BaseFlow, extended
 from penstock.flow.engine.plan import AnyStage
 from penstock.flow.engine.stage import FROM_START, FlowNode, Origin
@@ -22,6 +21,7 @@ from penstock.flow.operators.round_robin import FlattenPortions
 from penstock.flow.operators.zip import Zip
 from penstock.flow.resume.positioned import AttachPosition, PositionedElement
 from penstock.flow.sources.from_publisher import Resumable
+from penstock.runtime import shorten
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow

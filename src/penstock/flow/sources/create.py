@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from penstock.core import COMPLETED, shorten
+from penstock.core import COMPLETED
 from penstock.flow.engine.run_context import Elements, RunContext, close, discard, started
 from penstock.flow.engine.stage import Origin
 from penstock.flow.operators.overflow import Emitted, Overflow, OverflowSubscriber, keep
 from penstock.rules import cite
-from penstock.runtime import report_undelivered
+from penstock.runtime import report_undelivered, shorten
 
 __all__ = ["Create", "Emitter"]
 

@@ -7,10 +7,10 @@ from asyncio import isfuture, shield
 from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Any
 
-from penstock.core import shorten
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.flow.sources.from_coroutine import CoroutineSubscription, from_coroutine
+from penstock.runtime import shorten
 
 __all__ = ["FromAsyncIterable", "FromAwaitable"]
 

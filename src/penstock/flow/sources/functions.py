@@ -8,11 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from penstock.api import Publisher
-from penstock.core import shorten
 from penstock.flow.base_flow import opened
 from penstock.flow.checks import require_publisher
 from penstock.flow.engine.run_context import Elements, RunContext, close, started
 from penstock.flow.engine.stage import Origin
+from penstock.runtime import shorten
 
 if TYPE_CHECKING:
     from penstock.flow.sources.from_coroutine import CoroutineSubscription

@@ -21,9 +21,9 @@ from urllib.parse import urlsplit
 from pyarrow import ArrowInvalid
 from pyarrow.fs import FileSelector, FileSystem, LocalFileSystem
 
-from penstock.core import shorten
 from penstock.delivery import DataFrameSink, DeliveryRefused, Epoch, Level
-from penstock.flow.checks import require_text
+from penstock.runtime import shorten
+from penstock.runtime.arguments import require_text
 from penstock.spark.failures import SparkFailed
 from penstock.spark.journal.store import open_store
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 from penstock.spark.failures import SparkUnavailable
 
 __all__ = ["NAME", "SWITCH", "OwnCertificate", "certificate_for", "trusting"]

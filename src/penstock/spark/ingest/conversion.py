@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 from penstock.spark.ingest.columnar import COLUMNAR, fit_columns
 from penstock.spark.ingest.encoding import SchemaMismatch, columns_of, encode
 from penstock.spark.ingest.schema import Schema

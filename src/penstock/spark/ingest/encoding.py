@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 from penstock.spark.egress.rows import row_fields
 from penstock.spark.ingest.ddl import SIMPLE, write_type
 

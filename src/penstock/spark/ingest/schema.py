@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, Union
 
 import pyarrow as pa
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 from penstock.spark.ingest.ddl import (
     ALLOWED,
     INTERVAL,

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from penstock.runtime import require_count
+from penstock.runtime.arguments import require_int
 from penstock.spark.journal.bounds import BOUNDS, Bounds
 from penstock.spark.journal.errors import JournalDamaged, JournalFull, JournalUnusable, NoSpace
 from penstock.spark.journal.identity import (
@@ -85,8 +85,8 @@ class Journal:
         the place cannot be read and written.
         """
         require_storable(schema)
-        require_count("max_rows", max_rows)
-        require_count("max_bytes", max_bytes)
+        require_int("journal", "max_rows", max_rows)
+        require_int("journal", "max_bytes", max_bytes)
         store = open_store(place)
         try:
             with _explaining(store):

@@ -12,9 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.core import shorten
 from penstock.java import JavaUnavailable, find_runtime, java_home
-from penstock.runtime import shown_address
+from penstock.runtime import shorten, shown_address
 from penstock.spark.failures import SparkUnavailable, explained
 from penstock.spark.session.gateway import log_lost_jvm_once, require_token_of_calls
 from penstock.spark.session.reachable import (

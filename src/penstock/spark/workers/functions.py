@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from penstock.core import shorten
+from penstock.runtime import shorten
 from penstock.spark.egress.rows import RowReader, row_type
 from penstock.spark.failures import OWN, UserError
 from penstock.spark.ingest.conversion import Converter

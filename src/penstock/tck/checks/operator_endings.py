@@ -6,7 +6,7 @@ from typing import Any, Final
 from weakref import ref
 
 from penstock.api import Publisher
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.checks.operator_suite import check
 from penstock.tck.claims import NotClaimed
 from penstock.tck.operator_fixture import OperatorFixture, OperatorPipe

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.checks.processor_suite import check
 from penstock.tck.probe import Probe
 from penstock.tck.processor_fixture import ProcessorFixture, ProcessorPipe

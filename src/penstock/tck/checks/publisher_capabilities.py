@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.core.timeline import shorten
-from penstock.runtime import collect_undelivered
+from penstock.runtime import collect_undelivered, shorten
 from penstock.tck.checks.suites import PUBLISHER
 from penstock.tck.claims import NotClaimed
 from penstock.tck.probe import Probe, Provoked

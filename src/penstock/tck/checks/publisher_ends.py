@@ -6,7 +6,7 @@ from collections.abc import Callable
 from weakref import ref
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.checks.suites import PUBLISHER
 from penstock.tck.probe import Probe
 from penstock.tck.publisher_fixture import PublisherFixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from penstock.api import UNBOUNDED
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.checks.suites import PUBLISHER
 from penstock.tck.probe import Probe, Provoked
 from penstock.tck.publisher_fixture import PublisherFixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.checks.suites import PUBLISHER
 from penstock.tck.probe import Probe, Provoked
 from penstock.tck.publisher_fixture import PublisherFixture, are_equal

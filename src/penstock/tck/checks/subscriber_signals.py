@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.core.timeline import shorten
+from penstock.runtime import shorten
 from penstock.tck.checks.suites import check
 from penstock.tck.claims import NotClaimed
 from penstock.tck.stream import Cost

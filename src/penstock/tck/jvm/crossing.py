@@ -14,7 +14,7 @@ from typing import Any
 import jpype
 
 from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription
-from penstock.core import shorten
+from penstock.runtime import shorten
 
 __all__ = [
     "element_to_java",
