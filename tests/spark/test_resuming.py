@@ -138,7 +138,7 @@ def test_a_source_that_is_another_one_now_is_refused_before_any_other_is_read(
 
     assert len(flow().take(10).to_list().run_sync() or []) == 10
     read.clear()
-    with pytest.raises(CannotResume, match="the checkpoint has the place .* none of merge at"):
+    with pytest.raises(CannotResume, match="the checkpoint has the position .* none of merge at"):
         flow(rows(3)).run_sync()
     assert read == []
 

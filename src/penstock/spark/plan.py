@@ -53,7 +53,7 @@ T = TypeVar("T")
 class ResumeMode(NamedTuple):
     """How a publisher goes on after a restart.
 
-    ``resumption``  what keeps the place of each element, unless counting them is enough, or a
+    ``resumption``  what keeps the position of each element, unless counting them is enough, or a
                     function finds it in them
     ``cannot``      why it could not, if nobody has said that it is to go on live
     """
@@ -65,8 +65,8 @@ class ResumeMode(NamedTuple):
 
 LIVE: Final = ResumeMode()
 NO_POSITIONS: Final = (
-    "on_spark resumes by position only behind Flow.resumable(...), and needs position=, there or "
-    "here: a function that gives the position of an element"
+    "on_spark resumes by position only downstream of Flow.resumable(...), and needs position=, "
+    "there or here: a function that gives the position of an element"
 )
 
 
@@ -93,14 +93,14 @@ class SparkInput:
         return self.resume_mode.replay
 
     @property
-    def is_placed(self) -> bool:
-        """Whether what ``resumed`` gives are elements with their places."""
+    def has_positions(self) -> bool:
+        """Whether what ``resumed`` gives are elements with their positions."""
         return self.resume_mode.resumption is not None
 
     @property
-    def place_of(self) -> Callable[[Any], object] | None:
-        """Tells the place of what ``resumed`` gives, if that is to be known."""
-        return attrgetter("place") if self.is_placed else self.position_of
+    def recorded_position_of(self) -> Callable[[Any], object] | None:
+        """Tells the position of what ``resumed`` gives, if that is to be known."""
+        return attrgetter("position") if self.has_positions else self.position_of
 
     @property
     def replays(self) -> bool:
@@ -110,23 +110,23 @@ class SparkInput:
 
     @property
     def live(self) -> SparkInput:
-        """The same where nothing is kept for a restart, and no place has to be known."""
+        """The same where nothing is kept for a restart, and no position has to be known."""
         return replace(self, resume_mode=LIVE)
 
-    def resumed(self, taken: int, place: object) -> Publisher[Any]:
+    def resumed(self, taken: int, position: object) -> Publisher[Any]:
         """What is to be read after a restart, given what the journal has taken."""
-        if self.replay == "position" and taken and place is None:
+        if self.replay == "position" and taken and position is None:
             raise CannotResume(
                 f"the checkpoint has {taken} elements, and not the position of the last one: they "
                 'were recorded with another resume=, "none" or "from_start"; keep that, or name '
                 "another checkpoint"
             )
         if self.resume_mode.resumption is not None:
-            return self.resume_mode.resumption.placed(place)
+            return self.resume_mode.resumption.positioned(position)
         if self.replay == "from_start" and taken:
             return Flow.from_publisher(self.publisher).skip(taken)
         if self.replay == "position" and isinstance(self.publisher, BaseFlow):
-            return resumed_at(self.publisher, place)
+            return resumed_at(self.publisher, position)
         return self.publisher
 
 

@@ -138,7 +138,7 @@ class SparkRun:
             batch=self._last_batch,
             done_batch=self._done.batch,
             delivering=self._emitter.waits,
-            # Looked at behind the inputs: what Spark is done with has come out before.
+            # Read after the inputs: what Spark is done with has come out before.
             emitted=self._emitted.count,
             emitted_rows=self._emitted.rows,
             last_emitted=self._emitted.last,
@@ -196,7 +196,7 @@ class SparkRun:
         self._replayed = checkpoint.unfinished(self._journals)
         inputs = [each if plan.checkpoint else each.live for each in plan.inputs]
         # All at once: one that cannot go on must not find that others have begun.
-        sources = list(map(behind_journal, inputs, self._journals))
+        sources = list(map(after_journal, inputs, self._journals))
         if plan.watch is not None:
             plan.watch(self)
         leaving.callback(self._delivering.close)
@@ -245,7 +245,7 @@ class SparkRun:
     def _record(
         self, each: SparkInput, journal: Journal, source: Publisher[Any], leaving: ExitStack
     ) -> None:
-        """Let the elements of an input into its journal, behind those that are in it already."""
+        """Let the elements of an input into its journal, after those that it has already."""
         ages = RowAges()
         if journal.end > journal.start:
             ages.note(journal.end)
@@ -253,11 +253,11 @@ class SparkRun:
         converter = Converter(each.schema)
         recorder = JournalSubscriber(
             journal,
-            WithoutPositions(converter) if each.is_placed else converter,
+            WithoutPositions(converter) if each.has_positions else converter,
             on_failure=self._fail,
             on_dead_letter=each.on_dead_letter,
             on_appended=ages.note,
-            position_of=each.place_of,
+            position_of=each.recorded_position_of,
             replays=each.replays,
         )
         self._recorders.append(recorder)
@@ -269,7 +269,7 @@ class SparkRun:
             recorder.drain()
 
     def _fail(self, error: Exception) -> None:
-        """Upstream's error goes out at once, not behind the rows that are on their way."""
+        """Upstream's error goes out at once, ahead of the rows that are on their way."""
         if not self._stopped:
             self._emitter.end(error)
             self.stop()
@@ -373,7 +373,7 @@ class SparkRun:
             self._woken.wait(seconds)
 
 
-def behind_journal(each: SparkInput, journal: Journal) -> Publisher[Any]:
+def after_journal(each: SparkInput, journal: Journal) -> Publisher[Any]:
     """The elements of an input that its journal does not have yet; if it is sealed, nobody asks."""
     last = journal.last_source_position
     if last is None or journal.sealed:

@@ -1,4 +1,4 @@
-"""Where ``concat_map`` goes on after a restart: in the flow that was running, at its own place."""
+"""``concat_map`` goes on after a restart in the flow that was running, at its own position."""
 
 from __future__ import annotations
 
@@ -78,15 +78,15 @@ def twice(element: Any) -> Flow[Any]:
     return Flow.of(element, element)
 
 
-def run(flow: Flow[Any], place: Any = None, count: int | None = None) -> list[PositionedElement]:
-    """The elements after a place, or the first of them."""
-    rest = resumption_of(flow).placed(place)
+def run(flow: Flow[Any], position: Any = None, count: int | None = None) -> list[PositionedElement]:
+    """The elements after a position, or the first of them."""
+    rest = resumption_of(flow).positioned(position)
     return (rest if count is None else rest.take(count)).to_list().run_sync() or []
 
 
-def as_kept(placed: PositionedElement) -> Any:
-    """A place as a journal gives it back."""
-    return json.loads(json.dumps(placed.place))
+def as_kept(positioned: PositionedElement) -> Any:
+    """A position as a journal gives it back."""
+    return json.loads(json.dumps(positioned.position))
 
 
 def plain(elements: list[PositionedElement]) -> list[Any]:
@@ -96,33 +96,35 @@ def plain(elements: list[PositionedElement]) -> list[Any]:
 @given(NESTED)
 def test_a_flow_of_flows_goes_on_after_each_of_its_elements(spec: Spec) -> None:
     whole = elements_of(spec)
-    placed = run(made(spec))
-    assert plain(placed) == whole
-    for cut, each in enumerate(placed, 1):
+    positioned = run(made(spec))
+    assert plain(positioned) == whole
+    for cut, each in enumerate(positioned, 1):
         assert plain(run(made(spec), as_kept(each))) == whole[cut:]
 
 
 @given(NESTED, st.integers(1, 3))
 def test_it_can_be_cut_again_and_again(spec: Spec, size: int) -> None:
     seen: list[Any] = []
-    place = None
-    while part := run(made(spec), place, size):
+    position = None
+    while part := run(made(spec), position, size):
         seen += plain(part)
-        place = as_kept(part[-1])
+        position = as_kept(part[-1])
     assert seen == elements_of(spec)
 
 
 @given(NESTED)
-def test_what_follows_passes_the_place_on(spec: Spec) -> None:
+def test_what_follows_passes_the_position_on(spec: Spec) -> None:
     def flow() -> Flow[Any]:
         return made(spec).filter(is_even).map(str).limit_rate(3).map(lambda text: [text])
 
-    placed = run(flow())
-    for cut, each in enumerate(placed, 1):
-        assert plain(run(flow(), as_kept(each))) == plain(placed)[cut:]
+    positioned = run(flow())
+    for cut, each in enumerate(positioned, 1):
+        assert plain(run(flow(), as_kept(each))) == plain(positioned)[cut:]
 
 
-def test_a_place_is_that_before_the_element_that_of_the_element_and_that_within_its_flow() -> None:
+def test_a_position_is_that_before_the_element_that_of_the_element_and_that_within_its_flow() -> (
+    None
+):
     flow = positions(["ab", "", "cd"]).concat_map(Flow.from_iterable)
     assert run(flow) == [
         PositionedElement(["concat_map", None, ("at", 0), "ab", 1], "a"),
@@ -142,10 +144,10 @@ def test_the_function_is_called_again_only_for_the_element_that_was_under_way() 
     def flow() -> Flow[int]:
         return Flow.range(4).concat_map(tens)
 
-    placed = run(flow(), None, 8)
+    positioned = run(flow(), None, 8)
     assert calls == [0, 1, 2]
     calls.clear()
-    assert plain(run(flow(), as_kept(placed[-1]))) == [22, 30, 31, 32]
+    assert plain(run(flow(), as_kept(positioned[-1]))) == [22, 30, 31, 32]
     assert calls == [2, 3]
 
 
@@ -153,10 +155,12 @@ def test_a_merge_has_one_among_its_inputs() -> None:
     def flow() -> Flow[Any]:
         return Flow.merge(Flow.of(1, 2).concat_map(lambda x: Flow.of(x, -x)), positions([*"abc"]))
 
-    placed = run(flow())
-    for cut, each in enumerate(placed, 1):
+    positioned = run(flow())
+    for cut, each in enumerate(positioned, 1):
         after = plain(run(flow(), as_kept(each)))
-        assert sorted(map(str, plain(placed[:cut]) + after)) == sorted(map(str, plain(placed)))
+        assert sorted(map(str, plain(positioned[:cut]) + after)) == sorted(
+            map(str, plain(positioned))
+        )
 
 
 def test_a_flow_that_waits_goes_on_where_it_was() -> None:
@@ -171,8 +175,10 @@ def test_a_flow_that_waits_goes_on_where_it_was() -> None:
         return Flow.resumable(after, position=lambda x: x)
 
     subscriber: ManualSubscriber[PositionedElement] = ManualSubscriber(request=9)
-    place = ["concat_map", 1, 2, "b", 7]
-    resumption_of(Flow.of("a", "b", "c").concat_map(live)).placed(place).subscribe(subscriber)
+    position = ["concat_map", 1, 2, "b", 7]
+    resumption_of(Flow.of("a", "b", "c").concat_map(live)).positioned(position).subscribe(
+        subscriber
+    )
     source.next(8)
     assert asked == [("b", 7)]
     assert subscriber.elements == [PositionedElement(["concat_map", 1, 2, "b", 8], 8)]
@@ -209,9 +215,11 @@ def test_the_first_flow_that_cannot_go_on_is_named_with_its_element(
         return make() if number == 2 else Flow.of(number)
 
     flow = Flow.range(9).concat_map(flow_of)
-    placed = resumption_of(flow).placed(None).do_on_next(lambda each: seen.append(each.element))
+    positioned = (
+        resumption_of(flow).positioned(None).do_on_next(lambda each: seen.append(each.element))
+    )
     with pytest.raises(CannotResume) as caught:
-        placed.run_sync()
+        positioned.run_sync()
     said = str(caught.value)
     assert said.startswith("concat_map at ")
     assert f": the flow of 2 could not go on after a restart: {words}" in said
@@ -269,40 +277,40 @@ def test_another_element_than_the_one_under_way_is_refused_and_not_taken_for_it(
     def live(*elements: str) -> Flow[str]:
         return Flow.resumable(lambda _: Flow.from_iterable(elements), position=lambda x: x)
 
-    placed = run(live("a", "b").concat_map(twice), None, 1)
+    positioned = run(live("a", "b").concat_map(twice), None, 1)
     with pytest.raises(CannotResume, match="needs 'a' at 'a' again.*gave 'b' at 'b'"):
-        run(live("b").concat_map(twice), as_kept(placed[-1]))
+        run(live("b").concat_map(twice), as_kept(positioned[-1]))
 
 
 @pytest.mark.parametrize("name", ["a", Path("a"), "a" * 300, 7])
 def test_an_element_that_is_counted_is_known_by_what_it_says(name: Any) -> None:
     """As when a file is gone from a folder: another one is in its place in the list."""
-    placed = run(Flow.of(name).concat_map(twice), None, 1)
-    assert plain(run(Flow.of(name).concat_map(twice), as_kept(placed[-1]))) == [name]
+    positioned = run(Flow.of(name).concat_map(twice), None, 1)
+    assert plain(run(Flow.of(name).concat_map(twice), as_kept(positioned[-1]))) == [name]
     with pytest.raises(CannotResume, match=r"again, whose flow was running, and upstream gave 'b"):
-        run(Flow.of("b").concat_map(twice), as_kept(placed[-1]))
+        run(Flow.of("b").concat_map(twice), as_kept(positioned[-1]))
 
 
-def test_of_an_element_that_cannot_be_compared_only_its_place_is_known() -> None:
-    placed = run(Flow.of(object()).concat_map(twice), None, 1)
-    assert len(run(Flow.of(object()).concat_map(twice), as_kept(placed[-1]))) == 1
+def test_of_an_element_that_cannot_be_compared_only_its_position_is_known() -> None:
+    positioned = run(Flow.of(object()).concat_map(twice), None, 1)
+    assert len(run(Flow.of(object()).concat_map(twice), as_kept(positioned[-1]))) == 1
 
 
 def test_an_upstream_that_ends_before_the_element_under_way_is_refused() -> None:
-    placed = run(Flow.range(3).concat_map(twice))
+    positioned = run(Flow.range(3).concat_map(twice))
     with pytest.raises(CannotResume, match="'2' at 3 again.*upstream has ended before it"):
-        run(Flow.range(2).concat_map(twice), as_kept(placed[-1]))
+        run(Flow.range(2).concat_map(twice), as_kept(positioned[-1]))
 
 
 @pytest.mark.parametrize(
-    "place",
+    "position",
     [7, [], ["merge", 1, 2, 3], ["concat_map", 1, 2], ["flat_map", 1, 2, "3", 4], {"a": 1}],
 )
-def test_the_place_of_another_flow_is_refused(place: Any) -> None:
+def test_the_position_of_another_flow_is_refused(position: Any) -> None:
     with pytest.raises(
         CannotResume, match="which is none of concat_map at .*test_resume_concat_map"
     ):
-        run(Flow.range(3).concat_map(Flow.of), place)
+        run(Flow.range(3).concat_map(Flow.of), position)
 
 
 def test_what_the_function_has_to_give_is_a_publisher() -> None:

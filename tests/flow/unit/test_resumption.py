@@ -92,46 +92,46 @@ def test_a_flow_that_is_cut_after_any_element_goes_on_after_it(make: Make) -> No
     for cut in {0, 1, 2, 5, 8, 11, 255, 256, 257, 258, size - 1, size}:
         if not 0 <= cut <= size:
             continue
-        before = run(resumption_of(make()).placed(None), cut)
-        place = json.loads(json.dumps(before[-1].place)) if before else None
-        after = run(resumption_of(make()).placed(place))
+        before = run(resumption_of(make()).positioned(None), cut)
+        position = json.loads(json.dumps(before[-1].position)) if before else None
+        after = run(resumption_of(make()).positioned(position))
         assert sorted(flat([each.element for each in before + after]), key=repr) == whole
 
 
 def test_it_can_be_cut_again_and_again() -> None:
-    place, seen = None, []
-    while given := run(resumption_of(FLOWS["nested"]()).placed(place), 3):
-        place = json.loads(json.dumps(given[-1].place))
+    position, seen = None, []
+    while given := run(resumption_of(FLOWS["nested"]()).positioned(position), 3):
+        position = json.loads(json.dumps(given[-1].position))
         seen += [each.element for each in given]
     assert sorted(seen, key=repr) == sorted(all_of(FLOWS["nested"]()), key=repr)
 
 
-def test_the_place_of_an_element_that_waits_elsewhere_is_its_own() -> None:
-    """A thread runs ahead of what is wanted, and must not run ahead of its places."""
+def test_the_position_of_an_element_that_waits_elsewhere_is_its_own() -> None:
+    """A thread runs ahead of what is wanted, and must not run ahead of its positions."""
     with pool() as threads:
 
         def make() -> Flow[Any]:
             return Flow.merge(numbers(), letters()).map(str).publish_on(threads).map(str.upper)
 
-        before = run(resumption_of(make()).placed(None), 20)
-        after = run(resumption_of(make()).placed(before[-1].place))
+        before = run(resumption_of(make()).positioned(None), 20)
+        after = run(resumption_of(make()).positioned(before[-1].position))
     whole = all_of(Flow.merge(numbers(), letters()).map(str).map(str.upper))
     assert sorted(each.element for each in before + after) == sorted(whole)
 
 
-def test_an_input_that_waits_keeps_its_place() -> None:
+def test_an_input_that_waits_keeps_its_position() -> None:
     source: ManualPublisher[int] = ManualPublisher()
     live = Flow.resumable(lambda position: source, position=lambda x: x)
     subscriber: ManualSubscriber[PositionedElement] = ManualSubscriber(request=9)
-    resumption_of(Flow.merge(live, Flow.of("a", "b"))).placed(None).subscribe(subscriber)
+    resumption_of(Flow.merge(live, Flow.of("a", "b"))).positioned(None).subscribe(subscriber)
     source.next(5)
     assert subscriber.elements[-1] == PositionedElement(["merge", 5, 2], 5)
 
 
-def test_what_is_discarded_is_seen_without_its_place() -> None:
+def test_what_is_discarded_is_seen_without_its_position() -> None:
     discarded: list[Any] = []
     flow = Flow.zip(letters(), Flow.of(1)).do_on_discard(discarded.append)
-    run(resumption_of(flow).placed(None))
+    run(resumption_of(flow).positioned(None))
     assert discarded == ["b"]
 
 
@@ -182,8 +182,8 @@ def test_what_cannot_go_on_says_which_operator_is_why_and_what_to_write(
     ids=["merge", "concat_map"],
 )
 def test_a_caller_that_knows_that_sources_repeat_can_say_so(make: Make) -> None:
-    before = run(resumption_of(make(), repeatable=True).placed(None), 7)
-    after = run(resumption_of(make(), repeatable=True).placed(before[-1].place))
+    before = run(resumption_of(make(), repeatable=True).positioned(None), 7)
+    after = run(resumption_of(make(), repeatable=True).positioned(before[-1].position))
     whole = all_of(make())
     assert sorted(map(repr, (each.element for each in before + after))) == sorted(map(repr, whole))
 
@@ -193,13 +193,13 @@ def test_nobody_can_say_it_of_what_depends_on_time() -> None:
         resumption_of(numbers().flat_map(twice), repeatable=True)
 
 
-@pytest.mark.parametrize("place", [7, ["merge", 1], ["merge", 1, 2, 3], ["zip", 1, 2], {"a": 1}])
-def test_the_place_of_another_flow_is_refused(place: Any) -> None:
+@pytest.mark.parametrize("position", [7, ["merge", 1], ["merge", 1, 2, 3], ["zip", 1, 2], {"a": 1}])
+def test_the_position_of_another_flow_is_refused(position: Any) -> None:
     with pytest.raises(CannotResume, match="which is none of merge at .*test_resumption"):
-        resumption_of(Flow.merge(numbers(), letters())).placed(place)
+        resumption_of(Flow.merge(numbers(), letters())).positioned(position)
 
 
 def test_an_element_without_a_position_ends_the_stream() -> None:
     flow = Flow.resumable(lambda position: Flow.of(1), position=lambda x: None)
     with pytest.raises(ValueError, match="resumable: 1 has no position"):
-        run(resumption_of(flow).placed(None))
+        run(resumption_of(flow).positioned(None))

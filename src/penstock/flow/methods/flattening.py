@@ -74,7 +74,7 @@ class Flattening(BaseFlow[T_co]):
         ``function`` is called for an element when the publisher before has completed.
 
         Upstream of ``on_spark`` with a checkpoint, a restart goes on with the publisher that was
-        under way, at its place. For that, ``function`` has to make the same flow for the same
+        under way, at its position. For that, ``function`` has to make the same flow for the same
         element each time, and the flow has to be one that can go on or gives the same again.
 
         Emits when: the current publisher does.

@@ -1,10 +1,10 @@
 """How ``concat_map`` goes on after a restart: with the flow of the element that was under way.
 
-A place is ``["concat_map", before, own, text, inner]``. Upstream goes on at ``before``, so that it
-gives the element again whose flow was running; the function makes that flow again, and it goes on
-at its own place, ``inner``. The place of the element itself, ``own``, and its ``text`` are kept to
-see that it is the same one: otherwise what follows in one flow would be taken from another, as when
-a file is gone from a folder whose files are counted.
+A position is ``["concat_map", before, own, text, inner]``. Upstream goes on at ``before``, so that
+it gives the element again whose flow was running; the function makes that flow again, and it goes
+on at its own position, ``inner``. The position of the element itself, ``own``, and its ``text`` are
+kept to see that it is the same one: otherwise what follows in one flow would be taken from another,
+as when a file is gone from a folder whose files are counted.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ LONGEST_TEXT: Final = 200
 
 
 class InnerPosition(NamedTuple):
-    """A place in the flow of an element.
+    """A position in the flow of an element.
 
     ``before``  where upstream was before that element
-    ``own``     where it is behind it
+    ``own``     where it is after it
     ``text``    the element itself, if it is one that can be compared
     """
 
@@ -52,7 +52,7 @@ class InnerPosition(NamedTuple):
 class ConcatMapResumption(Resumption):
     """A flow for each element of upstream, one after the other.
 
-    The function of the user is called on the thread of the run, as it is without places.
+    The function of the user is called on the thread of the run, as it is without positions.
     """
 
     def __init__(
@@ -87,11 +87,11 @@ class ConcatMapResumption(Resumption):
             self._upstream, self._stage, self._portions, self._resumption_of, is_repeating=True
         )
 
-    def placed(self, place: Any) -> Flow[PositionedElement]:
-        """The first flow goes on at its place, all others begin."""
-        start = self._split(place)
-        upstream = self._upstream.placed(start.before)
-        if place is not None:
+    def positioned(self, position: Any) -> Flow[PositionedElement]:
+        """The first flow goes on at its position, all others begin."""
+        start = self._split(position)
+        upstream = self._upstream.positioned(start.before)
+        if position is not None:
             upstream = upstream._then(RequireSameElement(self._stage, start))
         flows = self._stage.calling(InnerCalls(self._inner, self._stage.name, start).flow_of)
         return extended(upstream, [flows, self._portions])
@@ -118,17 +118,17 @@ class ConcatMapResumption(Resumption):
             f"restart: {why}"
         )
 
-    def _split(self, place: Any) -> InnerPosition:
-        if place is None:
+    def _split(self, position: Any) -> InnerPosition:
+        if position is None:
             return InnerPosition()
-        name, *rest = place if isinstance(place, list) and place else [None]
+        name, *rest = position if isinstance(position, list) and position else [None]
         if name != self._stage.name or len(rest) != len(InnerPosition._fields):
-            raise other_flow(self._stage, place)
+            raise other_flow(self._stage, position)
         return InnerPosition(*rest)
 
 
 class InnerCalls:
-    """The calls of the function in one run; only the first flow has a place to go on at."""
+    """The calls of the function in one run; only the first flow has a position to go on at."""
 
     def __init__(self, inner: Callable[[Any], Resumption], name: str, start: InnerPosition) -> None:
         self._inner = inner
@@ -136,12 +136,12 @@ class InnerCalls:
         self._before = start.before
         self._first = start.inner
 
-    def flow_of(self, placed: PositionedElement) -> Flow[PositionedElement]:
+    def flow_of(self, positioned: PositionedElement) -> Flow[PositionedElement]:
         """The flow of an element, whose elements know where that one is."""
-        flow = self._inner(placed.element).placed(self._first)
-        text = text_of(placed.element)
-        within = AttachPosition(WITHIN, self._name, self._before, placed.place, text)
-        self._before, self._first = placed.place, None
+        flow = self._inner(positioned.element).positioned(self._first)
+        text = text_of(positioned.element)
+        within = AttachPosition(WITHIN, self._name, self._before, positioned.position, text)
+        self._before, self._first = positioned.position, None
         return flow._then(within)
 
 
@@ -171,11 +171,11 @@ class RequireSameElement(Stage):
 
     def _require_same(self, given: PositionedElement) -> None:
         text = text_of(given.element)
-        # A place as the journal has it, where a tuple is a list.
-        same_place = json.dumps(given.place) == json.dumps(self._expected.own)
-        if not same_place or text != self._expected.text:
+        # A position as the journal has it, where a tuple is a list.
+        same_position = json.dumps(given.position) == json.dumps(self._expected.own)
+        if not same_position or text != self._expected.text:
             raise self._missing(
-                f"upstream gave {shorten(given.element)} at {shorten(given.place)} instead"
+                f"upstream gave {shorten(given.element)} at {shorten(given.position)} instead"
             )
 
     def _missing(self, what: str) -> CannotResume:

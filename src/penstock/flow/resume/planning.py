@@ -60,7 +60,7 @@ def resumption_of(publisher: Publisher[Any], *, repeatable: bool = False) -> Res
         start, stages = of_origin(origin, stages[:1], repeatable=repeatable), stages[1:]
     else:
         start = of_origin(origin, (), repeatable=repeatable)
-    return behind(start, stages, repeatable=repeatable)
+    return with_stages(start, stages, repeatable=repeatable)
 
 
 def of_origin(origin: Origin, portions: Sequence[AnyStage], *, repeatable: bool) -> Resumption:
@@ -96,7 +96,7 @@ def of_source(origin: Origin, *, repeatable: bool) -> Resumption:
     return SourceResumption(origin, origin.position_of)
 
 
-def behind(start: Resumption, stages: list[AnyStage], *, repeatable: bool) -> Resumption:
+def with_stages(start: Resumption, stages: list[AnyStage], *, repeatable: bool) -> Resumption:
     """How a flow goes on with ``stages`` downstream of what goes on as ``start``."""
     if isinstance(start, CountedResumption):
         # Downstream of a stage that repeats, elements can be counted, and what it keeps comes back.
@@ -110,7 +110,7 @@ def behind(start: Resumption, stages: list[AnyStage], *, repeatable: bool) -> Re
             upstream = StatelessResumption(start, stages[:number]) if number else start
             inner = partial(resumption_of, repeatable=repeatable)
             portions, rest = stages[number + 1], stages[number + 2 :]
-            return behind(
+            return with_stages(
                 ConcatMapResumption(upstream, stage, portions, inner), rest, repeatable=repeatable
             )
         if stage.rerun.holds or not stage.rerun.severable:
@@ -119,7 +119,7 @@ def behind(start: Resumption, stages: list[AnyStage], *, repeatable: bool) -> Re
 
 
 def several(stage: FlatMap) -> str:
-    """Why flows that run at the same time have no place."""
+    """Why flows that run at the same time have no position."""
     return (
         f"what {named(stage)} gives depends on time, as several flows take turns; concat_map, or "
         f"concurrency=1, goes on with the one that was running; {LIVE}"
@@ -130,7 +130,7 @@ def gives_several(part: FlowNode) -> str:
     """Why the position of an element does not tell where to go on downstream of ``part``."""
     return (
         f"{named(part)} gives several elements for one, and a position in them does not tell how "
-        "many of these were recorded: the rest would be lost; concat_map keeps the place in its "
+        "many of these were recorded: the rest would be lost; concat_map keeps the position in its "
         f"flow, if the source tells the positions, Flow.resumable(factory, position=...); {LIVE}"
     )
 

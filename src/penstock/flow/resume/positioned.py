@@ -1,4 +1,4 @@
-"""An element and its place, which is where a new run goes on downstream of it."""
+"""An element and its position, which is where a new run goes on downstream of it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["AttachPosition", "PositionedElement", "plain"]
 
 
 class PositionedElement(NamedTuple):
-    """An element with its place, which is something that JSON has."""
+    """An element with its position, which is something that JSON has."""
 
-    place: Any
+    position: Any
     element: Any
 
 
 def plain(element: Any) -> Any:
-    """The element itself, for those who know nothing of places."""
+    """The element itself, for those who know nothing of positions."""
     while type(element) is PositionedElement:
         element = element.element
     return element
@@ -30,7 +30,7 @@ PAIR: Final = partial(tuple.__new__, PositionedElement)
 
 
 class AttachPosition(FusedStage):
-    """A line that gives the element ``x`` a place, or takes it off.
+    """A line that gives the element ``x`` a position, or takes it off.
 
     In the line, ``{0}``, ``{1}`` are the values; ``{pair}`` makes a ``PositionedElement``.
     """

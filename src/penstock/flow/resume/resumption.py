@@ -1,10 +1,10 @@
-"""What a place is: a count, a position, the places of several inputs, or one place within another.
+"""What a position is: a count, what the source says, or the positions of several inputs.
 
-A place is the count of elements where a flow gives the same each time, the position of an element
-where its source can go on after one, and for ``merge``, ``concat`` and ``zip`` the places of all
-inputs; for ``concat_map`` see ``inner_flows.py``. It travels with its element through whatever
-holds elements back. A run of operators that hold nothing back lets it pass by: there it is always
-the place of the one element that is on its way.
+A position is the count of elements where a flow gives the same each time, what the source says
+where it can go on after an element, and for ``merge``, ``concat`` and ``zip`` the positions of all
+inputs; for ``concat_map`` see ``concat_map.py``. It travels with its element through whatever holds
+elements back. Operators that hold nothing back never see it: between them there is one element at a
+time, and the position is that of this one.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ class Resumption(ABC):
     unseen: tuple[str, ...] = ()
 
     @abstractmethod
-    def placed(self, place: Any) -> Flow[PositionedElement]:
-        """The elements after ``place``, which is ``None`` at the beginning, with their places."""
+    def positioned(self, position: Any) -> Flow[PositionedElement]:
+        """The elements after ``position``, each with its own; ``None`` is the beginning."""
 
     def repeating(self) -> Resumption:
-        """The same for those to whom the first element after a place must be the same each time.
+        """The same for those to whom the first element after a position must be the same each time.
 
         Raises ``CannotResume`` where that is not so.
         """
@@ -73,16 +73,16 @@ class Resumption(ABC):
 
 
 class CountedResumption(Resumption):
-    """A flow that gives the same elements each time: a place is how many came so far."""
+    """A flow that gives the same elements each time: a position is how many came so far."""
 
     def __init__(self, flow: BaseFlow[Any]) -> None:
         self.flow = flow
 
-    def placed(self, place: Any) -> Flow[PositionedElement]:
+    def positioned(self, position: Any) -> Flow[PositionedElement]:
         """Run it from the beginning, and leave out those that came before."""
-        taken = 0 if place is None else place
+        taken = 0 if position is None else position
         if not isinstance(taken, int):
-            raise other_flow(self.flow.plan.origin, place)
+            raise other_flow(self.flow.plan.origin, position)
         rest = extended(self.flow).skip(taken) if taken else extended(self.flow)
         return rest._then(AttachPosition("x = {pair}(({0}(), x))", count(taken + 1).__next__))
 
@@ -94,11 +94,11 @@ class SourceResumption(Resumption):
         self._origin = origin
         self._position_of = position_of
 
-    def placed(self, place: Any) -> Flow[PositionedElement]:
-        """The positions are the places."""
-        return BaseFlow._from(self._origin.at(place)).map(self._placed)
+    def positioned(self, position: Any) -> Flow[PositionedElement]:
+        """Those that the source tells."""
+        return BaseFlow._from(self._origin.at(position)).map(self._positioned)
 
-    def _placed(self, element: Any) -> PositionedElement:
+    def _positioned(self, element: Any) -> PositionedElement:
         position = self._position_of(element)
         if position is None:
             raise ValueError(
@@ -109,7 +109,7 @@ class SourceResumption(Resumption):
 
 
 class BoundaryResumption(Resumption):
-    """A boundary, through which elements go as they are, and so do their places."""
+    """A boundary, through which elements go as they are, and so do their positions."""
 
     def __init__(self, origin: Origin, upstream: Resumption) -> None:
         self._origin = origin
@@ -117,9 +117,9 @@ class BoundaryResumption(Resumption):
         self.in_order = upstream.in_order
         self.unseen = upstream.unseen
 
-    def placed(self, place: Any) -> Flow[PositionedElement]:
+    def positioned(self, position: Any) -> Flow[PositionedElement]:
         """Nothing changes."""
-        return BaseFlow._from(self._origin.over(self._upstream.placed(place)))
+        return BaseFlow._from(self._origin.over(self._upstream.positioned(position)))
 
     def repeating(self) -> Resumption:
         """As far as upstream does."""
@@ -127,7 +127,7 @@ class BoundaryResumption(Resumption):
 
 
 class StatelessResumption(Resumption):
-    """Stages that hold nothing back: the place of what comes out is that of what went in last."""
+    """Stages that hold nothing back: what comes out has the position of what went in last."""
 
     def __init__(self, upstream: Resumption, stages: Sequence[AnyStage]) -> None:
         self._upstream = upstream
@@ -135,12 +135,12 @@ class StatelessResumption(Resumption):
         self.in_order = upstream.in_order
         self.unseen = upstream.unseen
 
-    def placed(self, place: Any) -> Flow[PositionedElement]:
-        """Take the place off in front of the stages, and give it back behind them."""
-        passing = [None]  # the place of the one element that is on its way
-        take_off = AttachPosition("{0}[0], x = x", passing)
-        give_back = AttachPosition("x = {pair}(({0}[0], x))", passing)
-        return extended(self._upstream.placed(place), [take_off, *self._stages, give_back])
+    def positioned(self, position: Any) -> Flow[PositionedElement]:
+        """Take the position off upstream of the stages, and attach it again downstream of them."""
+        passing = [None]  # the position of the one element that is on its way
+        detach = AttachPosition("{0}[0], x = x", passing)
+        attach = AttachPosition("x = {pair}(({0}[0], x))", passing)
+        return extended(self._upstream.positioned(position), [detach, *self._stages, attach])
 
     def repeating(self) -> Resumption:
         """Unless a stage leaves out or groups elements as time has it."""
@@ -151,7 +151,7 @@ class StatelessResumption(Resumption):
 
 
 class CombinedResumption(Resumption):
-    """Several inputs, each of which has a place: ``["merge", 3, 5]``."""
+    """Several inputs, each of which has a position: ``["merge", 3, 5]``."""
 
     def __init__(self, origin: Origin, inputs: Sequence[Resumption]) -> None:
         self._origin = origin
@@ -159,10 +159,10 @@ class CombinedResumption(Resumption):
         self.in_order = origin.rerun == FROM_START and all(each.in_order for each in inputs)
         self.unseen = tuple(line for each in inputs for line in each.unseen)
 
-    def placed(self, place: Any) -> Flow[PositionedElement]:
+    def positioned(self, position: Any) -> Flow[PositionedElement]:
         """Each input goes on after its own position."""
-        places = self._places(place)
-        inputs = [each.placed(at) for each, at in zip(self._inputs, places[1:], strict=True)]
+        positions = self._positions(position)
+        inputs = [each.positioned(at) for each, at in zip(self._inputs, positions[1:], strict=True)]
         if isinstance(self._origin, Zip):
             return BaseFlow._from(self._origin.over(*inputs)).map(self._of_all)
         numbered = [
@@ -170,9 +170,9 @@ class CombinedResumption(Resumption):
             for number, flow in enumerate(inputs, 1)
         ]
         merged = BaseFlow._from(self._origin.over(*numbered))
-        note = AttachPosition("{0}[x[0]], x = x[1]", places)
-        give_back = AttachPosition("x = {pair}(({0}[:], x))", places)
-        return extended(merged, [FlattenPortions(self._origin.name), note, give_back])
+        note = AttachPosition("{0}[x[0]], x = x[1]", positions)
+        attach = AttachPosition("x = {pair}(({0}[:], x))", positions)
+        return extended(merged, [FlattenPortions(self._origin.name), note, attach])
 
     def repeating(self) -> Resumption:
         """Unless the inputs take turns as time has it."""
@@ -182,18 +182,18 @@ class CombinedResumption(Resumption):
 
     def _of_all(self, elements: tuple[PositionedElement, ...]) -> PositionedElement:
         """One element of each input."""
-        places = [each.place for each in elements]
+        positions = [each.position for each in elements]
         return PositionedElement(
-            [self._origin.name, *places], tuple([each.element for each in elements])
+            [self._origin.name, *positions], tuple([each.element for each in elements])
         )
 
-    def _places(self, place: Any) -> list[Any]:
-        if place is None:
+    def _positions(self, position: Any) -> list[Any]:
+        if position is None:
             return [self._origin.name] + [None] * len(self._inputs)
-        size = len(self._inputs) + 1
-        if not isinstance(place, list) or place[:1] != [self._origin.name] or len(place) != size:
-            raise other_flow(self._origin, place)
-        return place.copy()
+        match position:
+            case [self._origin.name, *others] if len(others) == len(self._inputs):
+                return [self._origin.name, *others]
+        raise other_flow(self._origin, position)
 
 
 def named(part: FlowNode) -> str:
@@ -221,9 +221,9 @@ def begins_again(part: FlowNode) -> str:
     )
 
 
-def other_flow(part: FlowNode, place: Any) -> CannotResume:
-    """What to say of a place of another flow."""
+def other_flow(part: FlowNode, position: Any) -> CannotResume:
+    """What to say of a position of another flow."""
     return CannotResume(
-        f"the checkpoint has the place {shorten(place)}, which is none of {named(part)}; the flow "
-        "upstream of on_spark has changed: name another checkpoint"
+        f"the checkpoint has the position {shorten(position)}, which is none of {named(part)}; the "
+        "flow upstream of on_spark has changed: name another checkpoint"
     )

@@ -23,7 +23,7 @@ class ElementConverter(Protocol):
 
 
 class WithoutPositions:
-    """Makes rows of elements that come with their places."""
+    """Makes rows of elements that come with their positions."""
 
     def __init__(self, converter: ElementConverter) -> None:
         self._converter = converter
