@@ -94,7 +94,7 @@ HOLDERS: Final[dict[str, Holder]] = {
     ),
     "create(overflow='latest')": lambda flow, time: Flow.create(pushed, overflow="latest"),
     "publish_on": lambda flow, time: flow.publish_on(time),
-    "publish_on, behind a loop": lambda flow, time: Flow.from_iterable(numbers()).publish_on(time),
+    "publish_on, after a loop": lambda flow, time: Flow.from_iterable(numbers()).publish_on(time),
     "subscribe_on": lambda flow, time: flow.subscribe_on(time),
     "map_async(concurrency=100)": lambda flow, time: flow.map_async(awaited, concurrency=100),
     "flat_map": lambda flow, time: flow.flat_map(pair),

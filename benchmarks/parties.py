@@ -1,4 +1,4 @@
-"""Subscribers that do next to nothing, so that what is in front of them is measured."""
+"""Subscribers that do next to nothing, so that what is upstream of them is measured."""
 
 from __future__ import annotations
 

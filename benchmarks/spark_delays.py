@@ -139,7 +139,7 @@ def memory_of_a_slow_subscriber() -> tuple[float, float]:
     flow = Flow.range(1 << 40).map(lambda number: (number, "n", 1.0))
     subscriber = SlowSubscriber()
     flow.on_spark(SCHEMA, max_rows=SLOW_ROWS, batch_rows=SLOW_ROWS // 5).subscribe(subscriber)
-    used = [subscriber.memory_behind(rows) for rows in (SLOW_ROWS, 10 * SLOW_ROWS)]
+    used = [subscriber.memory_after(rows) for rows in (SLOW_ROWS, 10 * SLOW_ROWS)]
     subscriber.subscription.cancel()
     return used[0], used[1]
 
@@ -150,12 +150,12 @@ class SlowSubscriber:
     def __init__(self) -> None:
         self._came = 0
 
-    def memory_behind(self, rows: int) -> float:
+    def memory_after(self, rows: int) -> float:
         """Megabytes of this process when so many rows have come."""
         while self._came < rows:
-            behind = self._came + AT_ONCE
+            target = self._came + AT_ONCE
             self.subscription.request(AT_ONCE)
-            wait_until_not(partial(self._lacks, behind))
+            wait_until_not(partial(self._lacks, target))
         return resident_megabytes()
 
     def _lacks(self, rows: int) -> bool:

@@ -80,12 +80,12 @@ def compare(what: str, hand: Callable[[], float], own: Callable[[], float], bar:
 
 
 def missed(is_met: bool) -> str:
-    """What stands behind a bar."""
+    """How a line ends whose bar is missed."""
     return "" if is_met else "  MISSED"
 
 
 class Meter:
-    """Counts rows, behind those of the first batches."""
+    """Counts rows, after those of the first batches."""
 
     def __init__(self, batch: int, batches: int = 0) -> None:
         self.batch = batch
@@ -228,7 +228,7 @@ def mapped(flow: SparkFlow) -> SparkFlow:
 
 
 def mapped_speed(transform: Callable[[SparkFlow], SparkFlow]) -> float:
-    """Rows that went in per second, behind functions that let three of four pass."""
+    """Rows that went in per second, through functions that let three of four pass."""
     flow = Flow.from_iterable(elements(MAPPED_ROWS, MAPPED_BATCHES))
     flow_on_spark = transform(flow.on_spark(SCHEMA, batch_rows=MAPPED_ROWS))
     meter = Meter(MAPPED_ROWS * 3 // 4, MAPPED_BATCHES)

@@ -95,7 +95,7 @@ def operators(owner: type) -> Iterable[Operator]:
 
 
 def read(docstring: str) -> tuple[str, str, dict[str, str]]:
-    """The first line, the paragraphs behind it, and the sections by their headings."""
+    """The first line, the paragraphs after it, and the sections by their headings."""
     pattern = re.compile(rf"^({'|'.join(SECTIONS)}):", re.MULTILINE)
     before, *rest = pattern.split(docstring)
     summary, _, explanation = before.partition("\n")

@@ -50,7 +50,7 @@ def parsed(departure: dict[str, Any]) -> dict[str, Any]:
 
 
 def hourly(departures: DataFrame) -> DataFrame:
-    """Spark's own windows. One is complete once a departure is an hour and a half behind it."""
+    """Spark's own windows. One is complete once a departure is an hour and a half after it."""
     from pyspark.sql import functions
 
     return (

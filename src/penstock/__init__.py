@@ -19,7 +19,7 @@
 ``tck``         the conformance kit
 ``cli``         the command line
 
-Each imports only what stands above it in this list, and ``cli`` sees all. ``testing`` and ``tck``
+Each imports only what comes before it in this list, and ``cli`` sees all. ``testing`` and ``tck``
 judge strangers as well as us, so they know nothing of ``examples``.
 """
 

@@ -23,7 +23,7 @@ __all__ = [
     "gives_one_for_each",
 ]
 
-LEVEL_HOPS: Final = (PublishOn, SubscribeOn, LimitRate)
+BOUNDARIES: Final = (PublishOn, SubscribeOn, LimitRate)
 """Origins that only take over what the flow upstream of them gives."""
 
 
@@ -36,11 +36,11 @@ def gives_one_for_each(flow: Publisher[Any], entrance: Publisher[Any]) -> bool:
     origin, stages = flow.plan.origin, stages_of(flow)
     if origin is entrance.plan.origin:
         before = stages_of(entrance)
-        shared, behind = stages[: len(before)], stages[len(before) :]
-        is_behind = len(shared) == len(before) and all(map(is_, shared, before))
-        return is_behind and all(stage.one_to_one for stage in behind)
+        shared, after = stages[: len(before)], stages[len(before) :]
+        is_downstream = len(shared) == len(before) and all(map(is_, shared, before))
+        return is_downstream and all(stage.one_to_one for stage in after)
     return (
-        isinstance(origin, LEVEL_HOPS)
+        isinstance(origin, BOUNDARIES)
         and all(stage.one_to_one for stage in stages)
         and gives_one_for_each(origin.upstream, entrance)
     )

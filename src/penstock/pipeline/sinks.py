@@ -73,7 +73,7 @@ class EndListener(SyncSubscriber[Any]):
         return True
 
     def failed(self, error: Exception) -> None:
-        """Whoever made it knows."""
+        """The part that failed has told it already."""
 
 
 class SinkFanOut:

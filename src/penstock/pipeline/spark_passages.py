@@ -98,7 +98,7 @@ class SparkPassages:
         self._maps_only = consists_of(origin.plan, "map") and origin.gives_elements
         self._is_python_only = consists_of(origin.plan, *PYTHON)
         self._is_functions = consists_of(origin.plan, "map", "filter")
-        self._is_level_behind = gives_one_for_each(flow, BaseFlow._from(origin))
+        self._is_one_to_one_downstream = gives_one_for_each(flow, BaseFlow._from(origin))
 
     @property
     def may_be_late(self) -> bool:
@@ -111,7 +111,7 @@ class SparkPassages:
 
     def filtered(self, counts: SparkCounts) -> int | None:
         """Rows that went into functions and did not come out; of all else nobody knows that."""
-        if not (self._is_functions and self._is_level_behind):
+        if not (self._is_functions and self._is_one_to_one_downstream):
             return None
         left_out = counts.planned - counts.read if counts.through else counts.read - counts.left
         return None if left_out < 0 else left_out  # a sink had Spark compute a batch twice
@@ -139,7 +139,7 @@ class SparkPassages:
             entered = journals[0].reading.done - journals[0].reading.done_before
             yield Passage(SPARK, SPARK, entered, run.emitted_rows)
         yield from self._within_spark(run.counts)
-        if self._is_level_behind:
+        if self._is_one_to_one_downstream:
             # A batch that is not all through comes again: what is missing then is not lost.
             is_over = phase == "completed"
             for sink in sinks:

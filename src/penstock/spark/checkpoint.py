@@ -160,7 +160,7 @@ class Checkpoint:
         self, journals: Sequence[JournalExtent], last: CheckpointProgress | None = None
     ) -> CheckpointProgress:
         """How far Spark has come. If it is known how far it had, that takes one look at a file."""
-        batch = self._last("commits") if last is None else self._next_behind(last.batch)
+        batch = self._last("commits") if last is None else self._next_done(last.batch)
         if batch is None:
             return last or CheckpointProgress(-1, tuple(journal.start for journal in journals))
         return CheckpointProgress(batch, self._positions(batch, journals))
@@ -287,8 +287,8 @@ class Checkpoint:
         except (ValueError, KeyError, AttributeError):
             raise CheckpointError(f"{self.place}/{file} is missing or damaged; {REMEDY}") from None
 
-    def _next_behind(self, batch: int) -> int | None:
-        """The number of the batch behind ``batch``, if it is done."""
+    def _next_done(self, batch: int) -> int | None:
+        """The number of the batch after ``batch``, if it is done."""
         return batch + 1 if self._has(f"{SPARK}/commits/{batch + 1}") else None
 
     def _last(self, folder: str) -> int | None:

@@ -50,7 +50,7 @@ class ArrowBatches(ABC):
         """The batches. They end early, without an error, once they are interrupted."""
 
     def interrupt(self) -> None:
-        """Let whoever waits for a batch go on, at once. May be called from any thread."""
+        """Let a thread that waits for a batch go on at once. May be called from any thread."""
         self._interrupted = True
 
     @abstractmethod
@@ -170,7 +170,7 @@ class RemoteBatches(ArrowBatches):
 
 
 def read_number(stream: BinaryIO) -> int:
-    """A number, as Spark writes it in front of what it sends."""
+    """A number, as Spark writes it before what it sends."""
     encoded = stream.read(NUMBER.size)
     if len(encoded) < NUMBER.size:
         raise ConnectionError("Spark has gone while it computed a partition")
@@ -222,7 +222,7 @@ class DataFrameSubscription(BaseSubscription[pa.RecordBatch]):
                 self._complete()  # 1.2, 1.5
 
     def _leave(self, mark: Exception) -> bool:
-        """Whoever ends the stream early must not wait for Spark, nor Spark work on in vain."""
+        """A stream that ends early does not wait for Spark, and Spark stops working for it."""
         left = super()._leave(mark)
         if left and self._iterator is not None:
             try:

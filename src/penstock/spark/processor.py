@@ -34,7 +34,7 @@ class SparkProcessor(Processor[Any, Any]):
         self._exit: IdentityProcessor[Any] = IdentityProcessor()
         flow = Flow.from_publisher(self._entrance).on_spark(schema, **options)
         rows = (flow if transform is None else transform(flow)).rows()
-        self._to_start = deque([rows])  # whoever takes it out starts it
+        self._to_start = deque([rows])  # the thread that takes it out starts it
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Start the query, for ``subscriber``, which must be the only one."""

@@ -36,7 +36,7 @@ NESTED_LOOPS: Final = 8
 """Python allows 20 nested blocks; beyond this a new segment begins."""
 
 
-IN_FRONT: Final = -1
+UPSTREAM: Final = -1
 """The number of the part upstream, to which lines belong that no stage wrote."""
 
 
@@ -102,11 +102,11 @@ class LoopCode:
         self._depth = 2
         self._before: list[str] = list(PREPARATION.get(sink, ()))
         self._body: list[tuple[int, str]] = []
-        self._behind: list[tuple[int, str]] = []
+        self._after: list[tuple[int, str]] = []
         self._closing: list[tuple[int, str]] = []
         self._lasts: list[str] = []
         self._ends_failing = False
-        self._stage = IN_FRONT
+        self._stage = UPSTREAM
 
     # What stages write.
 
@@ -184,7 +184,7 @@ class LoopCode:
         for text in lines:
             indent, statement = text[: len(text) - len(text.lstrip())], text.lstrip()
             for line in emitted if statement == "emit x" else [statement]:
-                self._behind.append((self._stage, f"        {indent}{line}"))
+                self._after.append((self._stage, f"        {indent}{line}"))
 
     def at_close(self, line: str) -> None:
         """A line that runs when the stream is over, however it ended."""
@@ -207,14 +207,14 @@ class LoopCode:
         self.emit()
         for last in self._lasts:
             self.line(f"if {last}: break")
-        if self._lasts or self._behind:
-            # Behind the last element the run looks for the end without demand (1.5).
+        if self._lasts or self._after:
+            # After the last element the run looks for the end without demand (1.5).
             self._before.append("    end = object()")
-            if self._behind:
+            if self._after:
                 # Perhaps the loop was left: nothing more is wanted of the source.
                 ending = "        run.ended.add(end); close(source); source = None"
-                self._behind.insert(0, (IN_FRONT, ending))
-            self._closing.insert(0, (IN_FRONT, "        run.ended.discard(end)"))
+                self._after.insert(0, (UPSTREAM, ending))
+            self._closing.insert(0, (UPSTREAM, "        run.ended.discard(end)"))
         head = [
             "def segment(source, run, values, parts_from, receiver):",
             *([f"    {', '.join(values)}, = values"] if values else []),
@@ -226,14 +226,14 @@ class LoopCode:
         ]
         if self._waits:
             head += ["            if x is PENDING:", "                yield x; continue"]
-        lines = [(IN_FRONT, text) for text in head] + self._body + self._behind
+        lines = [(UPSTREAM, text) for text in head] + self._body + self._after
         if self._ends_failing:
             lines += [
-                (IN_FRONT, "    except Exception:"),
-                *self._behind,
-                (IN_FRONT, "        raise"),
+                (UPSTREAM, "    except Exception:"),
+                *self._after,
+                (UPSTREAM, "        raise"),
             ]
-        lines += [(IN_FRONT, "    finally:"), *self._closing, (IN_FRONT, "        close(source)")]
+        lines += [(UPSTREAM, "    finally:"), *self._closing, (UPSTREAM, "        close(source)")]
         return "\n".join(text for _, text in lines), tuple(number for number, _ in lines)
 
     def _begin_loop(self, iterable: str) -> None:
@@ -248,12 +248,12 @@ def value_names(stage: int, count: int) -> tuple[str, ...]:
 
 
 class FusedSegment:
-    """Fused stages downstream of a part of another kind, which is ``front``."""
+    """Fused stages downstream of a part of another kind, ``upstream``."""
 
-    __slots__ = ("_front", "_functions", "stages", "values")
+    __slots__ = ("_functions", "_upstream", "stages", "values")
 
-    def __init__(self, stages: Sequence[FusedStage], front: FlowNode) -> None:
-        self._front = front
+    def __init__(self, stages: Sequence[FusedStage], upstream: FlowNode) -> None:
+        self._upstream = upstream
         self.stages = tuple(stages)
         self.values = tuple(value for stage in stages for value in stage.values)
         self._functions: dict[tuple[bool, FusedOutput], Function] = {}
@@ -275,9 +275,9 @@ class FusedSegment:
         return started(function(elements, run, self.values, receiver))
 
     def _fused(self, waits: bool, sink: FusedOutput) -> Function:
-        generator, numbers = fused(self.stages, self._front, waits, sink)
+        generator, numbers = fused(self.stages, self._upstream, waits, sink)
         stages = self.stages  # without `self`, which holds the function: flat_map makes many flows
-        parts = (*stages, self._front)
+        parts = (*stages, self._upstream)
 
         def parts_from(line: int) -> tuple[FlowNode, ...]:
             number = numbers[line - 1]
@@ -313,24 +313,24 @@ MOST_COMPILED: Final = 1024
 
 
 def fused(
-    stages: Sequence[FusedStage], front: FlowNode, waits: bool, sink: FusedOutput
+    stages: Sequence[FusedStage], upstream: FlowNode, waits: bool, sink: FusedOutput
 ) -> Compiled:
     """The generator function for stages of these shapes, and the stage of each of its lines."""
-    key = (tuple(stage.shape for stage in stages), front.checked, waits, sink)
+    key = (tuple(stage.shape for stage in stages), upstream.checked, waits, sink)
     found = COMPILED.get(key)
     if found is None:
         if len(COMPILED) >= MOST_COMPILED:
             COMPILED.pop(next(iter(COMPILED)), None)
-        found = COMPILED[key] = compiled(stages, front, waits, sink)
+        found = COMPILED[key] = compiled(stages, upstream, waits, sink)
     return found
 
 
 def compiled(
-    stages: Sequence[FusedStage], front: FlowNode, waits: bool, sink: FusedOutput
+    stages: Sequence[FusedStage], upstream: FlowNode, waits: bool, sink: FusedOutput
 ) -> Compiled:
     """Let the stages write a loop, and compile it."""
     counted = waits or any(stage.waits for stage in stages)
-    loop = LoopCode(waits=waits, counted=counted, checked=front.checked, sink=sink)
+    loop = LoopCode(waits=waits, counted=counted, checked=upstream.checked, sink=sink)
     loop.check()
     names: list[str] = []
     for number, stage in enumerate(stages):

@@ -31,7 +31,7 @@ class Plan:
         self._parts: list[PlannedPart] = []
         self.waits = origin.waits
         for number, part in enumerate(parts_of(origin, stages)):
-            # Behind a landing everything waits for what is brought up to it.
+            # Downstream of the end of a section everything waits for what the trampoline brings.
             self.waits = self.waits or number == SECTION
             self._parts.append((part, self.waits))
             if isinstance(part, Stage):
@@ -109,20 +109,20 @@ def parts_of(origin: Origin, stages: Sequence[AnyStage]) -> list[Stage | FusedSe
     """Fused stages as segments, the others as they are."""
     parts: list[Stage | FusedSegment] = []
     group: list[FusedStage] = []
-    front: FlowNode = origin
+    upstream: FlowNode = origin
     if not origin.checked and not (stages and isinstance(stages[0], FusedStage)):
         parts.append(FusedSegment((), origin))
     for stage in stages:
-        if group and not (isinstance(stage, FusedStage) and fits_behind(group, stage)):
-            parts.append(FusedSegment(group, front))
-            front, group = group[-1], []
+        if group and not (isinstance(stage, FusedStage) and fits_after(group, stage)):
+            parts.append(FusedSegment(group, upstream))
+            upstream, group = group[-1], []
         if isinstance(stage, FusedStage):
             group.append(stage)
         else:
             parts.append(stage)
-            front = stage
+            upstream = stage
     if group:
-        parts.append(FusedSegment(group, front))
+        parts.append(FusedSegment(group, upstream))
     return parts
 
 
@@ -131,13 +131,13 @@ def delivery_of(
 ) -> tuple[list[PlannedPart], tuple[FusedSegment, bool]]:
     """The parts that are pulled, and the segment that gives their elements to a subscriber."""
     if parts:
-        part, waits_in_front = parts[-1]
+        part, upstream_waits = parts[-1]
         if isinstance(part, FusedSegment):
-            return parts[:-1], (part, waits_in_front)
+            return parts[:-1], (part, upstream_waits)
     return parts, (FusedSegment((), last), waits)
 
 
-def fits_behind(group: Sequence[FusedStage], stage: FusedStage) -> bool:
+def fits_after(group: Sequence[FusedStage], stage: FusedStage) -> bool:
     """Whether ``stage`` can write its lines after those of ``group``."""
     loops = sum(each.expands for each in group)
     if group[-1].closes or loops == NESTED_LOOPS:

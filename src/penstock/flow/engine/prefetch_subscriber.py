@@ -185,7 +185,7 @@ def subscribe(intake: UpstreamSubscriber, publisher: Publisher[Any]) -> None:
 class EagerSubscriber(PrefetchSubscriber):
     """Takes elements ahead of demand, and lets the run look at them without demand.
 
-    Whoever takes them first discards the mark in ``run.ended``: what comes later sets it again.
+    To take them, first discard the mark in ``run.ended``: what comes later sets it again.
     """
 
     __slots__ = ()

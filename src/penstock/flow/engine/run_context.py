@@ -220,7 +220,7 @@ def is_used_up(sized: object) -> bool:
 def unclosed(elements: Elements) -> Elements:
     """``elements`` for a ``yield from`` that must not close them.
 
-    Whoever handles their errors has to leave alone what closing them raises.
+    For a stage that handles their errors: what closing them raises is none of its business.
     """
     return chain(elements)
 

@@ -2,7 +2,7 @@
 
 No loop counts for this. Where demand has a bound, a loop counts its elements to keep to it.
 Otherwise an iterator over something with a length knows where it stands, and a place where elements
-arrive knows how many came. Behind stages that leave out elements, or add some, that says nothing.
+arrive knows how many came. Downstream of stages that leave out or add elements, that says nothing.
 """
 
 from __future__ import annotations

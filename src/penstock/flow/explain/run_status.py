@@ -67,7 +67,7 @@ def edges_to(run: Any, taker: str) -> Iterator[ExplainedEdge]:
         )
     if isinstance(run, SharedRun):
         yield from (edge_to(member, run, taker) for member in run.members)
-    yield from edges_in_front(run, status, {id(run)})
+    yield from edges_upstream(run, status, {id(run)})
 
 
 def edge_to(member: BroadcastSubscription[Any], hub: SharedRun[Any], taker: str) -> ExplainedEdge:
@@ -76,16 +76,16 @@ def edge_to(member: BroadcastSubscription[Any], hub: SharedRun[Any], taker: str)
     return ExplainedEdge(hub.name, taker, demand.requested, demand.delivered, backlog, hub.capacity)
 
 
-def edges_in_front(run: Any, status: RunStatus, known: set[int]) -> Iterator[ExplainedEdge]:
+def edges_upstream(run: Any, status: RunStatus, known: set[int]) -> Iterator[ExplainedEdge]:
     """The edges upstream of a run; several may lead to one that is ``known`` then."""
     for supply in supplies_of(run):
         operator = supply.operator or status.first
         giver = supply.giver or ("its source" if supply.ended else "its publisher")
         waiting = status.seconds
-        in_front: RunStatus | None = None
+        upstream: RunStatus | None = None
         if supply.run is not None:
-            in_front = status_of(supply.run, operator)
-            giver, waiting = in_front.last, in_front.seconds
+            upstream = status_of(supply.run, operator)
+            giver, waiting = upstream.last, upstream.seconds
         if supply.capacity is not None:
             yield ExplainedEdge(
                 giver,
@@ -97,9 +97,9 @@ def edges_in_front(run: Any, status: RunStatus, known: set[int]) -> Iterator[Exp
                 waiting,
                 supply.handed_on,
             )
-        if in_front is not None and id(supply.run) not in known:
+        if upstream is not None and id(supply.run) not in known:
             known.add(id(supply.run))
-            yield from edges_in_front(supply.run, in_front, known)
+            yield from edges_upstream(supply.run, upstream, known)
 
 
 def reason(run: Any, taker: str) -> tuple[list[str], str, float | None]:
@@ -132,10 +132,10 @@ def held_up_by(run: Any, status: RunStatus) -> list[str]:
     """Those upstream of a run that wait for it, the farthest first."""
     for supply in supplies_of(run):
         if supply.run is not None:
-            in_front = status_of(supply.run, supply.operator or status.first)
-            if in_front.lacks_demand:
-                farther = held_up_by(supply.run, in_front)
-                return [*farther, in_front.first if farther else in_front.last]
+            upstream = status_of(supply.run, supply.operator or status.first)
+            if upstream.lacks_demand:
+                farther = held_up_by(supply.run, upstream)
+                return [*farther, upstream.first if farther else upstream.last]
         if supply.handed_on:
             return [supply.giver]
     return []

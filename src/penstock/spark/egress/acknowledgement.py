@@ -5,7 +5,7 @@ remembers them, would lose that in a crash, and the checkpoint would not know. S
 says whether it ``keeps`` anything when it asks for the next element; one that says nothing does.
 Those that end the stream early would leave a batch that is never committed.
 
-A pipeline with such an operator is refused. Whoever subscribes to a flow himself is warned.
+A pipeline with such an operator is refused. A user who subscribes to the flow himself is warned.
 """
 
 from __future__ import annotations

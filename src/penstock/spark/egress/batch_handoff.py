@@ -130,7 +130,7 @@ class BatchHandoff:
             self._delivered += 1
             if self._ending is not None:
                 return
-        # Behind its last element the batch is done, whether or not another one is wanted.
+        # After its last element the batch is done, whether or not another one is wanted.
         self._run.ended.add(self)
         yield from islice(elements, 1)
         with self._changed:

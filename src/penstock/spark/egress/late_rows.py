@@ -1,7 +1,7 @@
 """How many rows came too late for an aggregation: Spark counts groups, after adding up their rows.
 
 A window for which a thousand rows come too late is dropped as one. So the rows of a batch in which
-that happened are counted once more, in Spark, as they stand in front of the aggregation: by the
+that happened are counted once more, in Spark, as they are upstream of the aggregation: by the
 same plan and the same watermark, while the batch still waits to be committed.
 
 That takes objects of Spark's JVM. Where they are out of reach, as over Spark Connect, or are not
@@ -86,7 +86,7 @@ def found_in(session: SparkSession, execution: Any) -> dict[int, int]:
 
 
 def before_watermark(session: SparkSession, execution: Any, grouping: Any, watermark: int) -> int:
-    """The rows in front of an aggregation whose group had ended when the watermark stood there."""
+    """The rows upstream of an aggregation whose group had ended when the watermark stood there."""
     from pyspark.sql import DataFrame
     from pyspark.sql.functions import col, lit, timestamp_millis
 

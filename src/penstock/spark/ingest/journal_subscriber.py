@@ -205,7 +205,7 @@ class JournalSubscriber(Drain):
         self.wake()
 
     def _takes_late(self) -> bool:
-        """Whether an element counts that came behind our cancel: a drain takes it nevertheless."""
+        """Whether an element counts that came after our cancel: a drain takes it nevertheless."""
         was_asked_for = self.admitted + self._refused < self._inlet.asked
         if self._inlet.ending is not None or not was_asked_for:
             return False

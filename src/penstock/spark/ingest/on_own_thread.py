@@ -16,8 +16,8 @@ def on_own_thread(source: Publisher[Any], leaving: ExitStack) -> Publisher[Any]:
     """``source`` on a thread of its own, if it makes its elements on whatever thread asks for them.
 
     Else the thread of the journal would make them, and write none before it had all it asked for.
-    A flow that waits may do so, too: behind a source that makes each element when it is pulled,
-    one operator that waits for something else is enough.
+    A flow that waits may do so, too: one operator that waits for something else is enough,
+    downstream of a source that makes each element when it is pulled.
     """
     if not isinstance(source, Flow) or source.plan.origin.executor is not None:
         return source

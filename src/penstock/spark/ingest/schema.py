@@ -76,7 +76,7 @@ class Schema:
 
 
 def _is_struct_type(given: object) -> bool:
-    """Without an import of pyspark: whoever has a ``StructType`` has imported it."""
+    """Without an import of pyspark: a caller with a ``StructType`` has imported it."""
     return any(
         (base.__module__, base.__name__) == ("pyspark.sql.types", "StructType")
         for base in type(given).__mro__

@@ -15,7 +15,7 @@ __all__ = [
 
 
 class JournalError(Exception):
-    """Something is wrong with a journal; the classes below it say what."""
+    """Something is wrong with a journal; its subclasses say what."""
 
 
 class JournalUnusable(JournalError):

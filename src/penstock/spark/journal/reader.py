@@ -123,8 +123,8 @@ class JournalReader:
             raise RowsUnavailable(f"row {start} was committed, and is deleted") from None
         for record in content.records(until=end):
             if record.end > start:
-                first, behind = max(record.first, start), min(record.end, end)
-                yield content.batch(record).slice(first - record.first, behind - first)
+                first, stop = max(record.first, start), min(record.end, end)
+                yield content.batch(record).slice(first - record.first, stop - first)
 
     def _segments(self, start: int, end: int) -> list[JournalSegment]:
         """The segments with these rows."""
@@ -138,13 +138,13 @@ class JournalReader:
                 f"the rows up to {end} were asked for, but only those up to {durable} are durable"
             )
         segments = list_segments(self._store.files())
-        behind = [each for each in segments if each.first <= start]
-        if not behind:
+        earlier = [each for each in segments if each.first <= start]
+        if not earlier:
             raise RowsUnavailable(f"row {start} was committed, and is deleted")
-        return [each for each in segments if behind[-1].first <= each.first < end]
+        return [each for each in segments if earlier[-1].first <= each.first < end]
 
     def _look_for_the_end(self, published: Bounds | None) -> Bounds:
-        """Where the writer does not say it: behind the last record that is complete."""
+        """Where the writer does not say it: after the last complete record."""
         segments = list_segments(self._store.files())
         first = segments[0].first if segments else 0
         start, end, sealed = published or Bounds(first, first, sealed=False)

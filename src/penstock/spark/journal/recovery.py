@@ -47,14 +47,14 @@ class Recovery:
         segments = list_segments(store.files())
         first = segments[0].first if segments else 0
         self._published = self._bounds or Bounds(first, first, sealed=False)
-        behind = self._how_many_are_behind(segments)
-        self._segments = segments[behind:]
+        unneeded = self._count_unneeded(segments)
+        self._segments = segments[unneeded:]
         end = self._segments[0].first if segments else self._published.start
         self._found = RecoveredJournal(self._published.start, end, self._bounds is not None)
-        self._found.segments += segments[:behind]
+        self._found.segments += segments[:unneeded]
 
-    def _how_many_are_behind(self, segments: list[JournalSegment]) -> int:
-        """Nobody needs those, and some may be gone: a deletion is not synced."""
+    def _count_unneeded(self, segments: list[JournalSegment]) -> int:
+        """How many hold committed rows only; some may be gone, as a deletion is not synced."""
         start, end, _ = self._published
         following = [segment.first for segment in segments[1:]]
         return sum(first <= start and first < end for first in following)

@@ -68,7 +68,7 @@ class SegmentContent:
         return int(self._bytes.size)
 
     def records(self, until: int | None = None) -> Iterator[Record]:
-        """The headers of the records, in front of row ``until`` if that is given."""
+        """The headers of the records, up to row ``until`` if that is given."""
         try:
             yield from records(
                 self._bytes, self._label.identity, self._first, is_last=self._is_last, until=until

@@ -144,7 +144,7 @@ class Journal:
     @property
     def bytes_left(self) -> int:
         """How many bytes can be appended before rows have to be committed."""
-        needed = self.bytes_held - sum(segment.size for segment in self._behind())
+        needed = self.bytes_held - sum(segment.size for segment in self._unneeded())
         return max(0, self._max_bytes - needed)
 
     def append(self, batch: pa.RecordBatch, source_position: object = None) -> int:
@@ -223,7 +223,7 @@ class Journal:
             raise ValueError(f"{self!r} takes no more rows")
 
     def _write(self, record: list[Any], bounds: Bounds) -> None:
-        """Write a record, behind which these are the bounds; all of it, or nothing."""
+        """Write a record, after which these are the bounds; all of it, or nothing."""
         size = sum(memoryview(part).nbytes for part in record)
         with _explaining(self._store):
             self._trim()
@@ -273,24 +273,24 @@ class Journal:
         self._store.overwrite(BOUNDS, bounds.encode(self._label.identity), durable=durable)
 
     def _trim(self) -> None:
-        """Delete the segments that lie wholly behind."""
-        behind = self._behind()
-        if behind:
+        """Delete the segments of which no row is needed."""
+        unneeded = self._unneeded()
+        if unneeded:
             # First, so that their absence is never taken for a loss.
             self._publish(self._bounds, durable=True)
-        for segment in behind:
+        for segment in unneeded:
             self._store.delete(segment.name)
             self._found.segments.remove(segment)
             self._bytes_held -= segment.size
 
-    def _behind(self) -> list[JournalSegment]:
+    def _unneeded(self) -> list[JournalSegment]:
         """The segments of which no row is needed; the position of the source is in the last row."""
-        behind = []
+        unneeded = []
         for segment, following in pairwise(self._found.segments):
             if following.first > self.start or following.first == self.end:
                 break
-            behind.append(segment)
-        return behind
+            unneeded.append(segment)
+        return unneeded
 
 
 def _label(store: Store, schema: pa.Schema) -> JournalIdentity:

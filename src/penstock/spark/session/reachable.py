@@ -59,7 +59,7 @@ def require_connect_server(address: str, timeout: float) -> None:
 def limit_retries(session: SparkSession, timeout: float) -> None:
     """Let a session of Spark Connect find out soon that its server is gone.
 
-    The session itself would try for ten minutes, and hold up whoever wants something of it.
+    The session itself would try for ten minutes, and hold up all that need it.
     """
     from pyspark.sql.connect.client.retries import DefaultPolicy
 

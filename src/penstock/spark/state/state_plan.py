@@ -83,8 +83,8 @@ def analyzed_plan(frame: DataFrame) -> str:
         return plan
     with all_fields(frame), redirect_stdout(io.StringIO()) as said:  # Connect has only this
         frame.explain(extended=True)
-    _, _, behind = said.getvalue().partition("== Analyzed Logical Plan ==\n")
-    _, _, plan = behind.partition("\n")  # the columns
+    _, _, rest = said.getvalue().partition("== Analyzed Logical Plan ==\n")
+    _, _, plan = rest.partition("\n")  # the columns
     return plan.partition("\n== ")[0]
 
 

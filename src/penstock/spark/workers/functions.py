@@ -115,7 +115,7 @@ class FusedPass:
     @property
     def last(self) -> Schema:
         """That of the rows which come out."""
-        return schema_behind(self.stages, self.schema)
+        return schema_after(self.stages, self.schema)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What Spark calls once for each partition."""
@@ -132,7 +132,7 @@ class FusedPass:
         return made
 
 
-def schema_behind(stages: Iterable[RowStage | BatchStage], schema: Schema) -> Schema:
+def schema_after(stages: Iterable[RowStage | BatchStage], schema: Schema) -> Schema:
     """The schema of what stages make of rows of ``schema``."""
     for stage in stages:
         schema = stage.schema or schema
@@ -176,7 +176,7 @@ def through_rows(
     """``batches`` downstream of stages that take rows, and their schema."""
     if not stages:
         return batches, schema
-    last = schema_behind(stages, schema)
+    last = schema_after(stages, schema)
     return row_passes(tuple(stages), schema, last, batches), last
 
 
@@ -188,13 +188,13 @@ def row_passes(
     for batch in batches:
         rows: Iterable[Any] = reader.rows(batch)
         for stage in stages:
-            rows = behind(stage, rows)
+            rows = through_stage(stage, rows)
         made = list(rows)
         if made:
             yield converted(converter, made, stages[-1].name)
 
 
-def behind(stage: RowStage, rows: Iterable[Any]) -> Iterable[Any]:
+def through_stage(stage: RowStage, rows: Iterable[Any]) -> Iterable[Any]:
     """``rows`` downstream of one stage."""
     function = stage.function
     if stage.name == "filter":

@@ -136,8 +136,8 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The parts of a batch, in order."""
-        first, behind = (position_of(each, self._identity) for each in (start, end))
-        return [JournalRows(*each) for each in self._journal.ranges(first, behind)]
+        first, stop = (position_of(each, self._identity) for each in (start, end))
+        return [JournalRows(*each) for each in self._journal.ranges(first, stop)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """What comes out of one part."""

@@ -4,7 +4,7 @@ For each task Spark sends a worker two small messages, and its system holds the 
 until that of the worker has acknowledged the first. That one waits for 40 ms in case the worker
 answers, which it does not. Here it is told not to wait.
 
-Behind each task a worker looks for garbage, among all that it has ever imported, for 25 ms. Here
+After each task a worker looks for garbage, among all that it has ever imported, for 25 ms. Here
 what was imported for the first task is left out.
 
 Told to stop, as all processes of a service are at once, the workers would die while the user's

@@ -24,7 +24,7 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-// An address comes from the pipeline as well: nothing but a page may be behind it.
+// An address comes from the pipeline as well: it may lead to nothing but a page.
 export function setLink(node, address) {
   const known = address !== null && /^https?:\/\//.test(address);
   setHidden(node, !known);

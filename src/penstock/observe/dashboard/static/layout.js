@@ -1,4 +1,4 @@
-// Where stages stand: each one column behind the last of those that give to it.
+// Where stages stand: each one column after the last of those that give to it.
 
 import { lanes } from "./lanes.js";
 
@@ -10,12 +10,12 @@ export function columns(stages, edges) {
   function place(name) {
     if (!places.has(name)) {
       places.set(name, 0); // A circle, which there should not be, ends here.
-      places.set(name, Math.max(0, ...givers.get(name).filter((g) => givers.has(g)).map(behind)));
+      places.set(name, Math.max(0, ...givers.get(name).filter((g) => givers.has(g)).map(after)));
     }
     return places.get(name);
   }
 
-  const behind = (name) => place(name) + 1;
+  const after = (name) => place(name) + 1;
 
   const result = [];
   for (const stage of stages) (result[place(stage.name)] ??= []).push(stage.name);
