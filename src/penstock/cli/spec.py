@@ -35,7 +35,7 @@ def command(names: tuple[str, ...], glossary: bool, as_json: bool) -> None:
     """Explain the 43 rules of Reactive Streams.
 
     Without a name, list them all. For a number (3.9) or a chapter (3), show everything: the rule,
-    why it exists, what Python does, how its wording moved, related rules. The history runs from
+    why it exists, what Python does, how its wording changed, related rules. The history runs from
     the earliest notes and the SPI draft to 1.0.4; a stage that is not shown changed nothing.
 
     \b
@@ -113,9 +113,9 @@ def _explain_rule(entry: Rule) -> Iterator[str]:
     yield from _section("Why", [_paragraph(entry.intent, _GAP)])
     if entry.python:
         yield from _section("In Python", [_paragraph(entry.python, _GAP)])
-    moves = [(move.stage.title, move.text) for move in entry.moves]
+    changes = [(each.stage.title, each.text) for each in entry.changes]
     since = f"Unchanged since {entry.unchanged_since.title}."
-    yield from _section("History", [*_table(moves, _GAP), _paragraph(since, _GAP)])
+    yield from _section("History", [*_table(changes, _GAP), _paragraph(since, _GAP)])
     yield from _section("Related", _summaries(entry.related))
 
 

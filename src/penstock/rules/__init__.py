@@ -7,7 +7,7 @@
 ``subscriber.py``    Chapter 2: what a subscriber owes to its publisher, and may count on
 ``subscription.py``  Chapter 3: what request and cancel do, and who may call them
 ``processor.py``     Chapter 4: what a processor, both subscriber and publisher, owes to both sides
-``history.py``       how the wording of a rule moved: the stages of the document and what each of
+``history.py``       how the wording of a rule changed: the stages of the document and what each of
                      them said
 ``glossary.py``      the words that the rules use, what we mean by them, and which of several we
                      chose

@@ -47,17 +47,19 @@ _TERMS: Final = (
     ),
     Term(
         name="demand",
-        meaning="What a subscriber has requested so far, less what it has got.",
+        meaning="What a subscriber has requested so far, minus what it has received.",
         usage=(
-            "We use the noun only; the verb is request. The SPI draft spoke of the pending "
-            "element count."
+            "We use the noun only; the verb is request. The SPI draft spoke of the pending element "
+            "count."
         ),
         aliases=("pending element count",),
         rules=("1.1", "1.2", "2.1", "2.9", "2.10", "3.3", "3.8", "3.17", "4.2"),
     ),
     Term(
         name="downstream",
-        meaning="The direction in which elements flow, and whoever is next in it.",
+        meaning=(
+            "The direction in which elements flow, and the party that is next in that direction."
+        ),
         usage="The review notes wanted it defined; 1.0.1 names the subscriber instead.",
         rules=("4.1",),
     ),
@@ -85,7 +87,7 @@ _TERMS: Final = (
     Term(
         name="external synchronization",
         meaning="Order among threads that the parties arrange by means outside the rules.",
-        usage="We say serial, as the document does since 1.0.3, which dropped this entry.",
+        usage="We say serial, as the document has done since 1.0.3, which dropped this entry.",
     ),
     Term(
         name="failure",
@@ -114,7 +116,7 @@ _TERMS: Final = (
     ),
     Term(
         name="no-op",
-        meaning="A call without any effect that its caller could notice, however often made.",
+        meaning="A call without any effect that its caller could notice, however often it is made.",
         usage="The document writes NOP.",
         aliases=("NOP", "no operation"),
         rules=("1.6", "3.6", "3.7"),
@@ -133,7 +135,7 @@ _TERMS: Final = (
     ),
     Term(
         name="responsivity",
-        meaning="The ability to answer soon. No party takes it from another.",
+        meaning="The ability to answer promptly, which no party may take from another.",
         usage=(
             "We say it of parties, and non-obstructing of methods. The review notes asked to "
             "choose one of the two; 1.0.1 defines both."
@@ -173,7 +175,7 @@ _TERMS: Final = (
     ),
     Term(
         name="shut-down state",
-        meaning="The state of a publisher that closed for good, though it did not fail.",
+        meaning="The state of a publisher that has closed for good without a failure.",
         usage="The document uses the word without defining it.",
         aliases=("shut-down", "shut down"),
         rules=("3.14",),
@@ -202,7 +204,7 @@ _TERMS: Final = (
     ),
     Term(
         name="signaller",
-        meaning="Whoever makes a signal.",
+        meaning="The party that makes a signal.",
         usage="We name the party. The review notes wanted it defined; 1.0.1 does not use it.",
     ),
     Term(
@@ -214,8 +216,8 @@ _TERMS: Final = (
     Term(
         name="terminal state",
         meaning=(
-            "Where a stream is after on_complete or on_error: the publisher once it sent one, the "
-            "subscriber once it got one."
+            "The state of a stream after on_complete or on_error: of its publisher once it has "
+            "sent one, of its subscriber once it has received one."
         ),
         usage=(
             "We use terminal state, and terminal signal for what leads to it. The review notes "
@@ -226,7 +228,7 @@ _TERMS: Final = (
     ),
     Term(
         name="thread-safe",
-        meaning="Said of what several threads may call at one time, with no order among them.",
+        meaning="Said of what several threads may call at the same time, in no particular order.",
         usage="In the document's glossary since 1.0.2.",
         aliases=("thread safety",),
         rules=("2.11", "3.5"),
@@ -239,7 +241,9 @@ _TERMS: Final = (
     ),
     Term(
         name="upstream",
-        meaning="The direction from which elements come, and whoever is next in it.",
+        meaning=(
+            "The direction from which elements come, and the party that is next in that direction."
+        ),
         usage="The review notes wanted it defined; 1.0.1 names the publisher instead.",
         rules=("4.1", "4.2"),
     ),

@@ -1,4 +1,4 @@
-"""How the wording of a rule moved: the stages of the document and what each of them said."""
+"""How the wording of a rule changed: the stages of the document and what each of them said."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class Wording:
 
     stage: DocumentStage
     text: str
-    """What it said, or how it moved. Empty: the same as at the stage before."""
+    """What it said, or how it changed. Empty: the same as at the stage before."""
 
     @property
-    def moved(self) -> bool:
+    def changed(self) -> bool:
         """Whether the wording differs from the stage before."""
         return bool(self.text)
 

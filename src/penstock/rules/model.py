@@ -62,14 +62,15 @@ class Rule:
         return self.number.partition(".")[0]
 
     @property
-    def moves(self) -> tuple[Wording, ...]:
-        """The part of the history at which the wording moved."""
-        return tuple(wording for wording in self.history if wording.moved)
+    def changes(self) -> tuple[Wording, ...]:
+        """The stages of the history at which the wording changed."""
+        return tuple(wording for wording in self.history if wording.changed)
 
     @property
     def unchanged_since(self) -> DocumentStage:
-        """The last stage of the document itself that moved the wording."""
-        return [move.stage for move in self.moves if move.stage is not DocumentStage.CHECKLIST][-1]
+        """The last stage of the document itself that changed the wording."""
+        stages = [change.stage for change in self.changes]
+        return [stage for stage in stages if stage is not DocumentStage.CHECKLIST][-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,8 +68,8 @@ def _rule(rule: Rule) -> Iterator[str]:
     if rule.python:
         yield f"**In Python.** {_code(rule.python)}"
     yield "**History.**"
-    moves = [f"- *{move.stage.title}*: {_code(move.text)}" for move in rule.moves]
-    yield "\n".join([*moves, f"- Unchanged since {rule.unchanged_since.title}."])
+    changes = [f"- *{each.stage.title}*: {_code(each.text)}" for each in rule.changes]
+    yield "\n".join([*changes, f"- Unchanged since {rule.unchanged_since.title}."])
     yield f"**Related.** {_links(rule.related)}"
 
 

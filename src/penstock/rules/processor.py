@@ -28,8 +28,9 @@ PROCESSOR_RULES: Final = (
                 "subscriber. It must take elements that come without demand, or after that cancel."
             ),
             draft=(
-                "To cancel upstream with the last subscriber is a must, and the processor shuts "
-                "down. The advice to wait is gone; elements without demand are still to be taken."
+                "Cancelling upstream with the last subscriber is mandatory, and the processor "
+                "shuts down. The advice to wait is gone; elements without demand are still to be "
+                "taken."
             ),
             v1_0_0=(
                 "The rules of both sides, and no more. Besides the rules, the document calls it a "
@@ -44,20 +45,20 @@ PROCESSOR_RULES: Final = (
         strength=Strength.MUST,
         summary="a processor handles on_error or passes it on at once",
         text=(
-            "A processor MAY recover from an on_error that it gets; its subscription upstream "
-            "MUST then be treated as cancelled. Otherwise it MUST pass the error on to its "
-            "subscribers at once."
+            "A processor MAY recover from an on_error that it gets; its upstream subscription MUST "
+            "then be treated as cancelled. Otherwise it MUST pass the error on to its subscribers "
+            "at once."
         ),
         intent=(
-            "A processor can do more than transform: it can replace a source that failed. An "
-            "error that it does not handle takes no demand and does not queue up behind elements."
+            "A processor can do more than transform: it can replace a source that failed. An error "
+            "that it does not handle needs no demand and does not wait for buffered elements."
         ),
         related=("1.4", "2.10", "4.1"),
         history=history(
             draft="Errors go on downstream immediately; unlike elements they are never buffered.",
             v1_0_0=(
-                "To recover is allowed. The review notes ask whether on_complete should be "
-                "mentioned as well; no release took that up."
+                "Recovery is allowed. The review notes ask whether on_complete should be mentioned "
+                "as well; no release took that up."
             ),
             checklist=None,
         ),

@@ -26,7 +26,9 @@ PUBLISHER_RULES: Final = (
         ),
         related=("1.2", "2.1", "2.5", "3.8", "3.17"),
         history=history(
-            notes="on_next is called no more often than earlier calls of requestMore add up to.",
+            notes=(
+                "on_next is called at most as often as the preceding requestMore calls add up to."
+            ),
             draft="",
             v1_0_0=(
                 "A bound on totals that holds at all times. The review notes add that requesting "
@@ -41,8 +43,8 @@ PUBLISHER_RULES: Final = (
         strength=Strength.MAY,
         summary="the stream may end before all requests are served",
         text=(
-            "A request is no debt: a publisher MAY end the stream, by on_complete or on_error, "
-            "with a part of the demand unserved."
+            "A request is not a debt: a publisher MAY end the stream, with on_complete or "
+            "on_error, before it has met all of the demand."
         ),
         intent=(
             "The source may be empty, run out or fail. So a subscriber waits for a terminal "
@@ -69,9 +71,9 @@ PUBLISHER_RULES: Final = (
             "Several threads may take turns, provided that something orders them."
         ),
         python=(
-            "The GIL does not make calls serial, since a thread switch can fall into the middle "
-            "of a signal. A lock, a queue or an executor with one worker does. Calls that nest on "
-            "one thread, on_next inside request inside on_next, are a matter of rule 3.3."
+            "The GIL does not make calls serial, since a thread switch can happen in the middle of "
+            "a signal. A lock, a queue or an executor with one worker does. Calls that nest on one "
+            "thread, on_next inside request inside on_next, are covered by rule 3.3."
         ),
         related=("2.7", "2.11", "3.3"),
         checklist="+",
@@ -93,19 +95,22 @@ PUBLISHER_RULES: Final = (
         binds=Party.PUBLISHER,
         strength=Strength.MUST,
         summary="a publisher that fails signals on_error",
-        text="A publisher that fails MUST tell its subscribers so by on_error.",
+        text="A publisher that fails MUST report it to its subscribers with on_error.",
         intent=(
-            "A subscriber that is not told would wait for ever. It has to learn of the failure to "
-            "free what it holds and to decide what comes next."
+            "A subscriber that is not told would wait forever. It has to learn of the failure so "
+            "that it can release what it holds and decide what to do next."
         ),
         python=(
-            "The error is an Exception. KeyboardInterrupt, SystemExit and the like are no failures "
-            "of the stream: a BaseException that is no Exception passes through to the caller."
+            "The error is an Exception. KeyboardInterrupt, SystemExit and the like are not "
+            "failures of the stream: a BaseException that is not an Exception passes through to "
+            "the caller."
         ),
         related=("1.2", "1.6", "1.7", "1.9", "2.10", "4.2"),
         checklist="+",
         history=history(
-            notes="Only for latecomers: a publisher in error state answers subscribe by on_error.",
+            notes=(
+                "Only for latecomers: a publisher in error state answers subscribe with on_error."
+            ),
             draft="All subscribers get on_error when the publisher cannot recover from an error.",
             v1_0_0="Put in one short sentence; the word recover is gone.",
         ),
@@ -116,20 +121,20 @@ PUBLISHER_RULES: Final = (
         strength=Strength.MUST,
         summary="a publisher that finishes signals on_complete",
         text=(
-            "A publisher that comes to its regular end MUST tell its subscribers so by "
-            "on_complete. An endless stream has no such moment."
+            "A publisher that reaches the regular end of its stream MUST report it to its "
+            "subscribers with on_complete. An endless stream never gets there."
         ),
         intent=(
-            "Silence is no end. A subscriber has to learn that nothing more comes, to free what "
-            "it holds and to pass the news on."
+            "Silence is not an end. A subscriber has to learn that nothing more will come, so that "
+            "it can release what it holds and pass the news on."
         ),
         related=("1.2", "1.6", "1.7", "2.9"),
         checklist="+",
         history=history(
-            notes="Only for latecomers: a completed publisher answers subscribe by on_complete.",
+            notes="Only for latecomers: a completed publisher answers subscribe with on_complete.",
             draft=(
                 "on_complete follows the final element, which is the same for all, as early as "
-                "possible: no further requestMore is waited for once the end is known."
+                "possible: once the end is known, it does not wait for another requestMore."
             ),
             v1_0_0="A finite stream that ends well signals on_complete; how early is not said.",
         ),
@@ -140,18 +145,19 @@ PUBLISHER_RULES: Final = (
         strength=Strength.MUST,
         summary="on_error and on_complete cancel the subscription",
         text=(
-            "Once a publisher has sent on_error or on_complete, the subscription that it used "
-            "MUST be treated as cancelled."
+            "Once a publisher has sent on_error or on_complete, the subscription that it used MUST "
+            "be treated as cancelled."
         ),
         intent=(
-            "A stream ends in one way only, whoever ended it. After a terminal signal, as after "
-            "cancel, calls on the subscription are no-ops and no reference is kept."
+            "A stream ends in the same way, no matter which side ended it. After a terminal "
+            "signal, as after cancel, calls on the subscription are no-ops and no reference is "
+            "kept."
         ),
         python="A weak reference to the subscriber dies, as in rule 3.13.",
         related=("1.4", "1.5", "1.7", "2.4", "3.6", "3.7", "3.13"),
         checklist="+",
         history=history(
-            v1_0_0="First appears. The drafts laid this on the subscriber alone (rule 2.4).",
+            v1_0_0="First appears. The drafts made this a duty of the subscriber alone (rule 2.4).",
         ),
     ),
     Rule(
@@ -161,8 +167,8 @@ PUBLISHER_RULES: Final = (
         summary="nothing follows on_error or on_complete",
         text="After on_error or on_complete, a subscriber MUST NOT get any other signal.",
         intent=(
-            "The two terminal signals are final. What the subscriber freed when one of them came "
-            "is never touched again."
+            "The two terminal signals are final. What the subscriber released when one of them "
+            "arrived is never touched again."
         ),
         related=("1.4", "1.5", "1.6", "2.4"),
         checklist="-",
@@ -176,18 +182,18 @@ PUBLISHER_RULES: Final = (
         number="1.8",
         binds=Party.PUBLISHER,
         strength=Strength.MUST,
-        summary="signals stop, in the end, after a cancel",
+        summary="signals eventually stop after a cancel",
         text=(
-            "When a subscription is cancelled, the signals to its subscriber MUST stop in the "
-            "end. Those that are on their way may still arrive."
+            "After a subscription is cancelled, the signals to its subscriber MUST cease sooner or "
+            "later. Those already on their way may still arrive."
         ),
         intent=(
-            "cancel crosses threads and queues, so it works soon rather than at once. But it has "
-            "to work."
+            "cancel crosses threads and queues, so it takes effect soon rather than at once. But "
+            "it has to take effect."
         ),
         related=("2.8", "3.12"),
         history=history(
-            notes="A part of cancel: in the end, the publisher calls the subscriber no more.",
+            notes="Part of cancel: eventually, the publisher no longer calls the subscriber.",
             draft="",
             v1_0_0="A rule for the publisher, besides rule 3.12 for the subscription.",
             v1_0_1="The intent explains the delay: signals are asynchronous and take time.",
@@ -201,14 +207,14 @@ PUBLISHER_RULES: Final = (
         text=(
             "The first signal that subscribe sends MUST be on_subscribe, and subscribe MUST return "
             "normally. Only a missing subscriber is reported to the caller, by an exception. "
-            "Everything else that goes wrong, a refusal too, is an on_error that follows "
+            "Everything else that goes wrong, a refusal included, is reported with on_error after "
             "on_subscribe."
         ),
         intent=(
-            "on_subscribe is where a subscriber sets itself up, so it counts on being called "
-            "first. And the one to hear of failures is the subscriber, who lives as long as the "
-            "stream, not the caller of subscribe. That holds as well for a publisher that is out "
-            "of resources, exhausted or already in a terminal state."
+            "on_subscribe is where a subscriber sets itself up, so it relies on being called "
+            "first. And failures are for the subscriber, which lives as long as the stream, not "
+            "for the caller of subscribe. The same goes for a publisher that is out of resources, "
+            "exhausted or already in a terminal state."
         ),
         python=(
             "subscribe(None) raises TypeError. No other Exception leaves subscribe; "
@@ -223,7 +229,7 @@ PUBLISHER_RULES: Final = (
             ),
             draft="A publisher that is shut down also skips on_subscribe: IllegalStateException.",
             v1_0_0=(
-                "Turned round: on_subscribe is always first, and failures follow it. The review "
+                "Reversed: on_subscribe always comes first, and failures follow it. The review "
                 "notes ask for a definition of returning normally."
             ),
             v1_0_1="The glossary has that definition. on_subscribe comes at most once, too.",
@@ -233,15 +239,15 @@ PUBLISHER_RULES: Final = (
         number="1.10",
         binds=Party.CALLER,
         strength=Strength.MUST,
-        summary="each call of subscribe takes another subscriber",
+        summary="each call of subscribe takes a different subscriber",
         text=(
-            "subscribe MAY be called as often as one likes, but whoever calls it MUST NOT pass "
-            "the same subscriber twice."
+            "subscribe MAY be called any number of times, but its caller MUST NOT pass the same "
+            "subscriber twice."
         ),
         intent=(
-            "Neither a publisher nor a subscriber can be expected to cope with being joined "
-            "twice, and the caller has to know that. To the publisher every call means the same "
-            "as the first."
+            "Neither a publisher nor a subscriber can be expected to cope with being connected "
+            "twice, and the caller has to know that. To the publisher every call means the same as "
+            "the first."
         ),
         python=(
             "The same subscriber is the same object: identity (is) decides, not ==. A publisher "
@@ -251,12 +257,12 @@ PUBLISHER_RULES: Final = (
         checklist="-",
         history=history(
             notes=(
-                "A duty of the publisher: it refuses a subscriber that it still serves, known by "
-                "reference, with an IllegalStateException."
+                "A duty of the publisher: it refuses a subscriber that it still serves, identified "
+                "by reference, with an IllegalStateException."
             ),
             draft=(
-                "Object equality instead of reference. After cancel the same subscriber may be "
-                "refused, too, as long as the clean-up is not over."
+                "Object equality instead of reference. Even after cancel, the same subscriber may "
+                "be refused until the clean-up is over."
             ),
             v1_0_0="A duty of the caller: any number of calls, a different subscriber each.",
             checklist="Leaves out the reference to rule 2.12.",
@@ -272,17 +278,17 @@ PUBLISHER_RULES: Final = (
             "between unicast and multicast: elements of its own, or elements shared with others."
         ),
         intent=(
-            "How many subscribers there can be, and how the elements are spread over them, is the "
-            "publisher's own business."
+            "How many subscribers there can be, and how the elements are distributed among them, "
+            "is up to the publisher."
         ),
         related=("1.10",),
         checklist="+",
         history=history(
             notes=(
-                "Stricter: all who are subscribed at one time get one and the same sequence, each "
-                "at its own rate; a newcomer starts with the oldest element still kept."
+                "Stricter: all subscribers at any one time get the same sequence, each at its own "
+                "rate; a newcomer starts with the oldest element still kept."
             ),
-            draft="The same, without the words on one time.",
+            draft="The same, without the words about time.",
             v1_0_0="Free choice between unicast and multicast.",
         ),
     ),

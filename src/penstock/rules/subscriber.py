@@ -17,13 +17,13 @@ SUBSCRIBER_RULES: Final = (
         summary="a subscriber gets elements by calling request",
         text=(
             "A subscriber MUST make its demand known by calling request on its subscription; "
-            "otherwise no element comes."
+            "otherwise no elements arrive."
         ),
         intent=(
             "The receiver decides when it is ready, and for how much. A synchronous subscriber "
             "does well to call request last in a signal, because the next element may arrive "
-            "inside that call. And asking for as much as it can take is better than one by one, "
-            "which costs a round trip for each element."
+            "inside that call. And it does better to request as many elements as it can take than "
+            "to request them one by one, which costs a round trip for each."
         ),
         related=("1.1", "3.2", "3.8"),
         checklist="+",
@@ -41,12 +41,12 @@ SUBSCRIBER_RULES: Final = (
         strength=Strength.SHOULD,
         summary="slow work in a subscriber should run elsewhere",
         text=(
-            "A subscriber whose work on a signal could hold up the publisher SHOULD hand that "
-            "work over and let it run asynchronously."
+            "A subscriber whose work on a signal could hold up the publisher SHOULD hand that work "
+            "over and let it run asynchronously."
         ),
         intent=(
             "The publisher's thread is not the subscriber's to use up. A slow handler delays the "
-            "source and all other subscribers, so signals are to be non-obstructing."
+            "source and all other subscribers, so handling a signal should be non-obstructing."
         ),
         python=(
             "On an asyncio loop a slow handler stops every other task. Pure Python that computes "
@@ -70,12 +70,12 @@ SUBSCRIBER_RULES: Final = (
         strength=Strength.MUST,
         summary="on_error and on_complete call nothing upstream",
         text=(
-            "While a subscriber handles on_complete or on_error, it MUST NOT call the "
-            "subscription or the publisher in any way."
+            "While a subscriber handles on_complete or on_error, it MUST NOT call the subscription "
+            "or the publisher in any way."
         ),
         intent=(
-            "The publisher is taking the stream down. A call back at that moment would make "
-            "loops and races among the three."
+            "The publisher is taking the stream down. A call back into it at that moment would "
+            "create loops and races among the three."
         ),
         related=("2.4", "3.2"),
         checklist="-",
@@ -94,11 +94,11 @@ SUBSCRIBER_RULES: Final = (
         strength=Strength.MUST,
         summary="a subscription is over after on_error or on_complete",
         text=(
-            "A subscriber that got on_complete or on_error MUST take its subscription as "
-            "cancelled from then on."
+            "A subscriber that has received on_complete or on_error MUST regard its subscription "
+            "as cancelled from then on."
         ),
         intent=(
-            "Both sides agree that a terminal signal is the end. The subscription is of no more "
+            "Both sides agree that a terminal signal is the end. The subscription is of no further "
             "use, and there is nothing left to cancel."
         ),
         related=("1.6", "1.7", "2.3", "2.6"),
@@ -115,8 +115,8 @@ SUBSCRIBER_RULES: Final = (
         strength=Strength.MUST,
         summary="a subscriber cancels a second subscription",
         text=(
-            "While a subscriber has an active subscription, it MUST answer another on_subscribe "
-            "by calling cancel on the new one. The first one goes on."
+            "While a subscriber has an active subscription, it MUST answer another on_subscribe by "
+            "calling cancel on the new one. The first one stays in use."
         ),
         intent=(
             "One subscriber takes part in one stream. A second subscription that stays open is a "
@@ -129,7 +129,10 @@ SUBSCRIBER_RULES: Final = (
             notes="Another subscription while one is active triggers an error.",
             draft="It is not accepted. How is left open, but the user is to notice the mistake.",
             v1_0_0="The answer is fixed: cancel the new one.",
-            v1_0_3="The intent warns that rule 1.1 and others may break, hard to trace back.",
+            v1_0_3=(
+                "The intent warns that rule 1.1 and others may be broken in ways that are hard to "
+                "trace."
+            ),
         ),
     ),
     Rule(
@@ -139,13 +142,13 @@ SUBSCRIBER_RULES: Final = (
         summary="a subscription no longer needed is cancelled",
         text="A subscriber that has no more use for its subscription MUST call cancel on it.",
         intent=(
-            "Dropping the reference tells the publisher nothing: it would keep its resources for "
-            "a subscriber that is gone. One that wants a single element, say, cancels when it "
-            "has it."
+            "Dropping the reference tells the publisher nothing: it would keep its resources for a "
+            "subscriber that is gone. One that wants a single element, for example, cancels once "
+            "it has it."
         ),
         python=(
-            "Garbage collection does not replace cancel. Leaving an async for loop early is such "
-            "a case: closing its iterator has to cancel."
+            "Garbage collection does not replace cancel. Leaving an async for loop early is such a "
+            "case: closing its iterator has to cancel."
         ),
         related=("2.4", "2.13", "3.12"),
         checklist="+",
@@ -166,12 +169,12 @@ SUBSCRIBER_RULES: Final = (
             "threads, but they never overlap, and each happens before the next."
         ),
         intent=(
-            "A subscription may then reckon with one caller at a time. Threads can share it if "
+            "A subscription can then rely on one caller at a time. Threads can share it if "
             "something orders their calls."
         ),
         python=(
             "On an asyncio loop, calls from its own thread are serial already; from elsewhere, "
-            "loop.call_soon_threadsafe makes them so. Between threads take a lock or an executor "
+            "loop.call_soon_threadsafe makes them so. Between threads, use a lock or an executor "
             "with one worker. The GIL alone orders nothing."
         ),
         related=("1.3", "3.1", "3.5"),
@@ -182,10 +185,10 @@ SUBSCRIBER_RULES: Final = (
             ),
             v1_0_0="The footnote is gone: rule 3.5 wants cancel to be thread-safe.",
             v1_0_3=(
-                "request and cancel are called serially. The intent allows several threads if "
-                "each call happens before the next."
+                "request and cancel are called serially. The intent allows several threads if each "
+                "call happens before the next."
             ),
-            v1_0_4="The intent says serial instead; no other wording moved in 1.0.4.",
+            v1_0_4="The intent says serial instead; no other wording changed in 1.0.4.",
         ),
     ),
     Rule(
@@ -195,18 +198,18 @@ SUBSCRIBER_RULES: Final = (
         summary="elements may still arrive after cancel",
         text=(
             "A subscriber MUST be ready for elements that arrive after it called cancel, as many "
-            "as it had asked for and not yet got. cancel need not take effect at once."
+            "as it has requested and not yet received. cancel need not take effect at once."
         ),
         intent=(
-            "The publisher learns of the cancel a little later. What it sent until then is on "
-            "its way."
+            "The publisher learns of the cancel a little later. What it sent until then is on its "
+            "way."
         ),
         related=("1.8", "3.12"),
         history=history(
             notes="Ready for on_next after cancel, where demand was still open.",
             draft="The condition moves to a footnote.",
             v1_0_0="The condition is back; besides, cancel may clean up later.",
-            v1_0_2="A broken sentence in the intent is mended.",
+            v1_0_2="A broken sentence in the intent is fixed.",
             checklist="Leaves out the condition and the sentence on cleaning up.",
         ),
     ),
@@ -220,7 +223,7 @@ SUBSCRIBER_RULES: Final = (
             "requested anything or not."
         ),
         intent=(
-            "The end takes no demand. An empty stream can say so at once, and nobody has to ask "
+            "The end needs no demand. An empty stream can say so at once, and nobody has to ask "
             "for an element just to find out that there is none."
         ),
         related=("1.2", "1.5", "2.10"),
@@ -241,7 +244,7 @@ SUBSCRIBER_RULES: Final = (
             "requested anything or not."
         ),
         intent=(
-            "A failure takes no demand either and may have nothing to do with it. Nobody has to "
+            "A failure needs no demand either, and may have nothing to do with it. Nobody has to "
             "ask for an element just to find out that the source is broken."
         ),
         related=("1.2", "1.4", "2.9", "4.2"),
@@ -258,8 +261,8 @@ SUBSCRIBER_RULES: Final = (
         strength=Strength.MUST,
         summary="a signal happens before it is processed",
         text=(
-            "A subscriber that processes a signal elsewhere MUST hand it over safely: the call "
-            "of the signal's method happens before the processing."
+            "A subscriber that processes a signal elsewhere MUST hand it over safely: the call of "
+            "the signal's method happens before the processing."
         ),
         intent=(
             "Asynchronous work inside a subscriber is the subscriber's own affair, and so is its "
@@ -284,12 +287,12 @@ SUBSCRIBER_RULES: Final = (
         summary="on_subscribe reaches a subscriber at most once",
         text="on_subscribe MUST NOT be called a second time on the same subscriber.",
         intent=(
-            "A subscriber is to be taken as good for one stream. Its state belongs to that "
-            "stream, from the first signal to the last."
+            "A subscriber should be assumed to be good for one stream only. Its state belongs to "
+            "that stream, from the first signal to the last."
         ),
         python=(
-            "The same subscriber is the same object: identity (is) decides. Java asks equals, "
-            "but == would take two dataclass instances with equal fields for one subscriber."
+            "The same subscriber is the same object: identity (is) decides. Java uses equals, but "
+            "== would take two dataclass instances with equal fields for one subscriber."
         ),
         related=("1.9", "1.10", "2.5", "3.1", "3.13"),
         checklist="-",
@@ -298,7 +301,7 @@ SUBSCRIBER_RULES: Final = (
             draft="Object equality is what counts. Coming back after cancel is discouraged.",
             v1_0_0=(
                 "At most one on_subscribe for a subscriber, by object equality. The review notes "
-                "read this as: not subscribed to several publishers at one time."
+                "read this as: not subscribed to several publishers at the same time."
             ),
             v1_0_1="The intent goes further: subscribed once at most. Equality is Java's equals.",
             checklist="Leaves out how sameness is decided.",
@@ -311,20 +314,20 @@ SUBSCRIBER_RULES: Final = (
         summary="a subscriber's methods return normally",
         text=(
             "on_subscribe, on_next, on_error and on_complete MUST return normally. Only a missing "
-            "argument is reported to the caller, by an exception. Otherwise a subscriber that "
-            "fails can do no more than cancel. If one raises all the same, its subscription MUST "
-            "be treated as cancelled, and the publisher that called it MUST report the error "
-            "where somebody will see it."
+            "argument is reported to the caller, by an exception. Otherwise all that a subscriber "
+            "can do when it fails is cancel. If one raises anyway, its subscription MUST be "
+            "treated as cancelled, and the publisher that called it MUST report the error where "
+            "somebody will notice it."
         ),
         intent=(
-            "A publisher has no use for a subscriber's exception and must not break by it. The "
+            "A publisher has no use for a subscriber's exception and must not be broken by it. The "
             "subscriber at fault cannot be told of it either, so the error goes to a log or a "
             "hook."
         ),
         python=(
             "None as subscription, element or error raises TypeError. Any other Exception cancels "
-            "the subscription and goes to the documented hook, once. KeyboardInterrupt, "
-            "SystemExit and other BaseExceptions pass through."
+            "the subscription and goes to the documented hook, once. KeyboardInterrupt, SystemExit "
+            "and other BaseExceptions pass through."
         ),
         related=("1.9", "2.6", "3.15", "3.16"),
         checklist="+",

@@ -16,8 +16,8 @@ SUBSCRIPTION_RULES: Final = (
         strength=Strength.MUST,
         summary="only the subscriber calls request and cancel",
         text=(
-            "request and cancel MUST NOT be called from outside the context of the subscriber "
-            "that got the subscription."
+            "request and cancel MUST NOT be called from outside the context of the subscriber that "
+            "received the subscription."
         ),
         intent=(
             "A subscription belongs to one pair, and in that pair the subscriber alone decides "
@@ -39,7 +39,10 @@ SUBSCRIPTION_RULES: Final = (
         binds=Party.SUBSCRIPTION,
         strength=Strength.MUST,
         summary="request may be called in on_subscribe and on_next",
-        text="A subscription MUST allow synchronous calls of request in on_subscribe and on_next.",
+        text=(
+            "A subscription MUST allow synchronous calls of request inside on_subscribe and "
+            "on_next."
+        ),
         intent=(
             "That is the natural place to ask for more. So request has to be re-entrant, and a "
             "publisher may answer it on the very thread that asks."
@@ -62,16 +65,17 @@ SUBSCRIPTION_RULES: Final = (
             "request calls on_next."
         ),
         intent=(
-            "Open recursion takes stack for each element until none is left. A depth of one is "
-            "best: the inner request only adds to the demand, and the outer one sends in a loop."
+            "Unbounded recursion uses up stack with each element until none is left. A depth of "
+            "one is best: the inner request only adds to the demand, and the outer one sends in a "
+            "loop."
         ),
         python=(
-            "CPython raises RecursionError at 1,000 frames by default, so open recursion fails "
-            "after a few hundred elements."
+            "CPython raises RecursionError at 1,000 frames by default, so unbounded recursion "
+            "fails after a few hundred elements."
         ),
         related=("1.3", "3.2", "3.10", "3.11"),
         history=history(
-            v1_0_0="First appears, with a footnote on how open recursion eats the stack.",
+            v1_0_0="First appears, with a footnote on how unbounded recursion exhausts the stack.",
             v1_0_1="The footnote is in the intent, which recommends a depth of one.",
         ),
     ),
@@ -82,12 +86,12 @@ SUBSCRIPTION_RULES: Final = (
         summary="request should return quickly",
         text="request SHOULD return quickly, so that its caller stays responsive.",
         intent=(
-            "The method is meant to be non-obstructing. Long computations, waiting and whatever "
-            "else holds the caller's thread belong elsewhere."
+            "The method is meant to be non-obstructing. Long computations, waiting and anything "
+            "else that ties up the caller's thread belong elsewhere."
         ),
         python=(
-            "No time.sleep, no blocking input or output, no lock that somebody may hold for long. "
-            "On an asyncio loop each of these stops every other task."
+            "No time.sleep, no blocking input or output, no lock that may be held for long. On an "
+            "asyncio loop each of these stops every other task."
         ),
         related=("2.2", "3.5"),
         checklist="-",
@@ -105,11 +109,11 @@ SUBSCRIPTION_RULES: Final = (
         summary="cancel is quick, repeatable and thread-safe",
         text=(
             "cancel MUST return quickly and MUST be thread-safe. It MUST be idempotent as well: "
-            "to call it again changes nothing."
+            "calling it again changes nothing."
         ),
         intent=(
-            "The method is meant to be non-obstructing. Whoever wants out gets out, without "
-            "asking first whether somebody else was quicker."
+            "The method is meant to be non-obstructing. A subscriber that wants out gets out, "
+            "without first asking whether another thread was quicker."
         ),
         python="However many threads call cancel, the source is cancelled once.",
         related=("2.7", "3.4", "3.7", "3.15"),
@@ -133,13 +137,13 @@ SUBSCRIPTION_RULES: Final = (
         strength=Strength.MUST,
         summary="request does nothing after cancel",
         text="Once a subscription is cancelled, each further request MUST be a no-op.",
-        intent="A request that crosses a cancel, or comes late, is a normal race and no mistake.",
+        intent="A request that crosses a cancel, or comes late, is a normal race, not a mistake.",
         python="Even an argument that rule 3.9 rejects is ignored then.",
         related=("1.6", "3.7", "3.8", "3.9"),
         history=history(
             notes=(
-                "The opposite: IllegalStateException to the caller, and a subscriber must not "
-                "even try. 1.0.x contradicts this."
+                "The opposite: IllegalStateException to the caller, and a subscriber must not even "
+                "try. 1.0.x contradicts this."
             ),
             draft="The call is ignored.",
             v1_0_0="Called a NOP.",
@@ -151,12 +155,12 @@ SUBSCRIPTION_RULES: Final = (
         strength=Strength.MUST,
         summary="cancel does nothing after cancel",
         text="Once a subscription is cancelled, each further cancel MUST be a no-op.",
-        intent="It is what idempotent means in rule 3.5, seen from the second call.",
+        intent="This is what idempotent means in rule 3.5, seen from the second call.",
         related=("1.6", "3.5", "3.6"),
         history=history(
             notes=(
-                "The opposite: IllegalStateException to the caller, and a subscriber must not "
-                "even try. 1.0.x contradicts this."
+                "The opposite: IllegalStateException to the caller, and a subscriber must not even "
+                "try. 1.0.x contradicts this."
             ),
             draft="The call is ignored.",
             v1_0_0="Called a NOP. The review notes would reword it or fold it into rule 3.5.",
@@ -184,17 +188,17 @@ SUBSCRIPTION_RULES: Final = (
         strength=Strength.MUST,
         summary="request takes a positive number",
         text=(
-            "While a subscription is not cancelled, request(n) with n <= 0 MUST be answered by "
+            "While a subscription is not cancelled, request(n) with n <= 0 MUST be answered with "
             "on_error. The error SHOULD explain that only a positive n is allowed."
         ),
         intent=(
-            "Nobody asks for nothing, or for less, on purpose: such an n was calculated wrongly. "
-            "It has to show as an error, not as a stream that stands still."
+            "Nobody asks for nothing, or for less than nothing, on purpose: such an n comes from a "
+            "wrong calculation. It has to show up as an error, not as a stream that stands still."
         ),
         python=(
             "The error is a ValueError that names this rule; Java has IllegalArgumentException. "
-            "Something that is no int, such as a float or a str, and a bool, too, is answered by "
-            "on_error(TypeError). Nothing is raised (rule 3.16)."
+            "Anything that is not an int, such as a float or a str, is answered with "
+            "on_error(TypeError), and so is a bool. Nothing is raised (rule 3.16)."
         ),
         related=("3.6", "3.8", "3.16", "3.17"),
         checklist="+",
@@ -250,15 +254,15 @@ SUBSCRIPTION_RULES: Final = (
         number="3.12",
         binds=Party.SUBSCRIPTION,
         strength=Strength.MUST,
-        summary="cancel makes the publisher stop in the end",
+        summary="cancel makes the publisher stop eventually",
         text=(
-            "While a subscription is not cancelled, cancel MUST bring the publisher, in the end, "
-            "to stop its signals to the subscriber. It need not take effect at once."
+            "While a subscription is not cancelled, cancel MUST make the publisher end its signals "
+            "to the subscriber, sooner or later. It need not take effect at once."
         ),
         intent="The wish to stop is honoured, though it may take a while to get there.",
         related=("1.8", "2.6", "2.8", "3.13"),
         history=history(
-            notes="In the end, the publisher calls the subscriber no more.",
+            notes="Eventually, the publisher no longer calls the subscriber.",
             draft="",
             v1_0_0="Adds that the effect need not be immediate.",
         ),
@@ -269,23 +273,22 @@ SUBSCRIPTION_RULES: Final = (
         strength=Strength.MUST,
         summary="cancel makes the publisher drop the subscriber",
         text=(
-            "While a subscription is not cancelled, cancel MUST make the publisher drop, in the "
-            "end, all references to the subscriber."
+            "While a subscription is not cancelled, cancel MUST make the publisher let go of the "
+            "subscriber, sooner or later, so that no reference to it is left."
         ),
         intent=(
-            "A subscriber can be collected though its publisher lives on. To subscribe the same "
-            "one again is discouraged, not forbidden: a publisher would have to remember every "
-            "subscription that it ever had."
+            "A subscriber can be garbage-collected while its publisher lives on. Subscribing the "
+            "same one again is discouraged, not forbidden: to forbid it, a publisher would have to "
+            "remember every subscription that it ever had."
         ),
         python=(
-            "A weak reference to the subscriber dies. Closures, bound methods and the traceback "
-            "of an exception that is kept (error.__traceback__) are places where a strong one "
-            "hides."
+            "A weak reference to the subscriber dies. Closures, bound methods and the traceback of "
+            "an exception that is kept (error.__traceback__) are where a strong one may hide."
         ),
         related=("1.6", "1.10", "2.12", "3.12"),
         checklist="-",
         history=history(
-            notes="References are dropped in the end; and cancel happens before a new subscribe.",
+            notes="References are dropped eventually, and cancel happens before a new subscribe.",
             draft=(
                 "The second half is gone. A footnote discourages subscribing the same one again, "
                 "which may fail while the clean-up goes on."
@@ -300,17 +303,17 @@ SUBSCRIPTION_RULES: Final = (
         strength=Strength.MAY,
         summary="the last cancel may shut the publisher down",
         text=(
-            "A publisher with state MAY enter the shut-down state when cancel is called on the "
-            "only subscription that it has left."
+            "A publisher with state MAY enter the shut-down state when cancel is called on its "
+            "last remaining subscription."
         ),
         intent=(
-            "A source to which nobody listens may close for good. Whoever subscribes later gets "
+            "A source that nobody listens to may close for good. A later subscriber gets "
             "on_subscribe and then on_complete or on_error (rule 1.9)."
         ),
         related=("1.9",),
         checklist="-",
         history=history(
-            draft="Mandatory with the last subscription, unless a keep-alive subscriber stays.",
+            draft="Mandatory with the last subscription, unless a keep-alive subscriber remains.",
             v1_0_0=(
                 "Allowed, no longer demanded. The review notes ask whether a publisher should not "
                 "be free to refuse newcomers whenever it likes."
@@ -325,11 +328,11 @@ SUBSCRIPTION_RULES: Final = (
         summary="cancel returns normally",
         text="cancel MUST return normally: no error reaches its caller.",
         intent=(
-            "Whoever stops a stream has no use for an error. What goes wrong while it closes is "
-            "reported elsewhere."
+            "A subscriber that stops a stream has no use for an error. What goes wrong while the "
+            "stream closes is reported elsewhere."
         ),
         python=(
-            "No Exception leaves cancel. One that a source raises on being closed goes to the "
+            "No Exception leaves cancel. One that a source raises when it is closed goes to the "
             "documented hook. KeyboardInterrupt, SystemExit and other BaseExceptions pass through."
         ),
         related=("2.13", "3.5", "3.16"),
@@ -349,13 +352,12 @@ SUBSCRIPTION_RULES: Final = (
         summary="request returns normally",
         text="request MUST return normally: no error reaches its caller.",
         intent=(
-            "Whoever asks for elements learns of a failure where elements arrive, by on_error, "
-            "and not in two places."
+            "A subscriber learns of a failure in one place, where its elements arrive: in on_error."
         ),
         python=(
             "No Exception leaves request, neither for a wrong argument (rule 3.9) nor from the "
-            "source or the subscriber. KeyboardInterrupt, SystemExit and other BaseExceptions "
-            "pass through."
+            "source or the subscriber. KeyboardInterrupt, SystemExit and other BaseExceptions pass "
+            "through."
         ),
         related=("2.13", "3.9", "3.15"),
         checklist="-",
@@ -373,11 +375,11 @@ SUBSCRIPTION_RULES: Final = (
         strength=Strength.MUST,
         summary="demand counts up to 2**63 - 1 and never overflows",
         text=(
-            "A subscription MUST take any number of requests and MUST support a demand of "
-            "2**63 - 1. A demand of that size or beyond MAY be treated as without limit."
+            "A subscription MUST take any number of requests and MUST support a demand of 2**63 - "
+            "1. A demand of that size or more MAY be treated as unbounded."
         ),
         intent=(
-            "There is no wrong number of requests and no sum that breaks. At a billion elements a "
+            "No number of requests is wrong, and no sum of them overflows. At a billion elements a "
             "second, 2**63 - 1 of them last 292 years, so there is no point in counting further."
         ),
         python=(
@@ -389,7 +391,7 @@ SUBSCRIPTION_RULES: Final = (
             draft="A publisher counts pending elements up to 2^63-1, safe from overflow.",
             v1_0_0=(
                 "A duty of the subscription: any number of calls, and a demand (requested minus "
-                "delivered) up to 2^63-1, from where on it may count as unbounded."
+                "delivered) up to 2^63-1, from which point on it may count as unbounded."
             ),
             v1_0_1="Shorter, as the glossary defines demand. The footnote is in the intent.",
         ),

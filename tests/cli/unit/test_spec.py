@@ -47,10 +47,15 @@ def test_a_number_shows_everything_about_its_rule() -> None:
     output = " ".join(done.output.split())
     assert f"Rule 3.9: {entry.summary}" in output
     assert "MUST, binds the subscription; marked + in the checklist" in output
-    for part in (entry.text, entry.intent, entry.python, *(move.text for move in entry.moves)):
+    for part in (
+        entry.text,
+        entry.intent,
+        entry.python,
+        *(change.text for change in entry.changes),
+    ):
         assert part in output
-    for move in entry.moves:
-        assert move.stage.title in output
+    for change in entry.changes:
+        assert change.stage.title in output
     assert "Unchanged since 1.0.1." in output
     for number in entry.related:
         assert f"{number} {RULES[number].summary}" in output

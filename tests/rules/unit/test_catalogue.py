@@ -87,8 +87,8 @@ def test_every_text_says_how_firmly_it_binds(entry: Rule) -> None:
 
 @EVERY_RULE
 def test_every_rule_is_written_in_full_sentences(entry: Rule) -> None:
-    moved = [move.text for move in entry.moves]
-    for sentences in filter(None, [entry.text, entry.intent, entry.python, *moved]):
+    changed = [change.text for change in entry.changes]
+    for sentences in filter(None, [entry.text, entry.intent, entry.python, *changed]):
         assert sentences.endswith(".")
         assert "  " not in sentences
         assert sentences == sentences.strip()
@@ -112,7 +112,7 @@ def test_related_rules_exist_and_name_each_other(entry: Rule) -> None:
 
 @EVERY_RULE
 def test_every_rule_named_in_a_text_exists(entry: Rule) -> None:
-    texts = [entry.text, entry.intent, entry.python, *(move.text for move in entry.moves)]
+    texts = [entry.text, entry.intent, entry.python, *(change.text for change in entry.changes)]
     named = re.findall(r"\brules? (\d\.\d+)(?: and (\d\.\d+))?", " ".join(texts))
     assert [n for pair in named for n in pair if n and n not in RULES] == []
 
@@ -122,7 +122,7 @@ def test_every_history_goes_through_the_stages_in_order(entry: Rule) -> None:
     stages = [wording.stage for wording in entry.history]
     assert stages == [stage for stage in DocumentStage if stage in stages]
     assert [stage for stage in RELEASES if stage not in stages] == []
-    assert entry.history[0].moved, "what is first said somewhere is said in words"
+    assert entry.history[0].changed, "what is first said somewhere is said in words"
 
 
 def test_the_checklist_holds_the_first_three_chapters() -> None:
@@ -134,14 +134,14 @@ def test_the_checklist_holds_the_first_three_chapters() -> None:
     assert listed == [n for n in RULES if not n.startswith("4")]
 
 
-def test_the_releases_moved_the_wording_that_their_notes_name() -> None:
-    moved = {
+def test_the_releases_changed_the_wording_that_their_notes_name() -> None:
+    changed = {
         stage: [
-            n for n, entry in RULES.items() if stage in {wording.stage for wording in entry.moves}
+            n for n, entry in RULES.items() if stage in {wording.stage for wording in entry.changes}
         ]
         for stage in (DocumentStage.V1_0_2, DocumentStage.V1_0_3, DocumentStage.V1_0_4)
     }
-    assert moved == {
+    assert changed == {
         # 1.3 and 3.5 use the word thread-safe, which 1.0.2 defined.
         DocumentStage.V1_0_2: ["1.3", "2.2", "2.8", "3.5"],
         DocumentStage.V1_0_3: ["1.3", "2.1", "2.5", "2.7"],
@@ -152,14 +152,14 @@ def test_the_releases_moved_the_wording_that_their_notes_name() -> None:
 def test_a_stage_without_text_left_the_wording_as_it_was() -> None:
     wordings = history(draft="so", v1_0_0="", v1_0_1="otherwise", checklist=None)
     assert [wording.stage for wording in wordings] == [DocumentStage.DRAFT, *RELEASES]
-    assert [wording.stage for wording in wordings if wording.moved] == [
+    assert [wording.stage for wording in wordings if wording.changed] == [
         DocumentStage.DRAFT,
         DocumentStage.V1_0_1,
     ]
 
 
 def test_the_checklist_does_not_count_as_the_last_change_of_the_document() -> None:
-    assert rule("3.9").moves[-1].stage is DocumentStage.CHECKLIST
+    assert rule("3.9").changes[-1].stage is DocumentStage.CHECKLIST
     assert rule("3.9").unchanged_since is DocumentStage.V1_0_1
 
 
