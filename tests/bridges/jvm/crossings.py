@@ -188,7 +188,7 @@ def run_some_streams() -> None:
     assert returned([1, 2, 3]) == [1, 2, 3]
     from_jvm(peer("Reactor").numbers(2**62, False)).take(3).run_sync()
     for thread in threading.enumerate():
-        if thread.name.startswith("penstock bridge") and "door" not in thread.name:
+        if thread.name.startswith("penstock bridge") and "events" not in thread.name:
             thread.join(30)
 
 

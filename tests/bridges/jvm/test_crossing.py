@@ -110,7 +110,7 @@ def test_a_publisher_of_python_that_raises_in_subscribe_ends_the_stream(
 
 def test_a_stream_that_is_over_leaves_no_thread_behind(elsewhere: Elsewhere) -> None:
     names, more_in_java = elsewhere("threads_left")
-    assert names == ["penstock bridge door"]
+    assert names == ["penstock bridge events"]
     assert more_in_java < 10  # threads of its own come and go
 
 

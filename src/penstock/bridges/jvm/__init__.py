@@ -6,8 +6,8 @@
                     Python
 ``chunks.py``       elements that cross together, by columns: a crossing costs as much for one as
                     for many
-``subscribers.py``  the thread that learns of new subscribers in Java, and of objects that Java
-                    needs no more
+``subscribers.py``  the thread that learns of new subscribers in Java, and of objects that Java no
+                    longer needs
 ``registry.py``     the Python objects that Java holds, by their identity, as long as it does
 ``threads.py``      the threads of the bridge, which wait in Java and have to be back before Python
                     ends

@@ -10,7 +10,7 @@ from penstock.api import Publisher
 from penstock.bridges.jvm.from_java import JavaPublisher
 from penstock.bridges.jvm.jvm_process import java_class, require_classes
 from penstock.bridges.jvm.registry import hold
-from penstock.bridges.jvm.subscribers import attend
+from penstock.bridges.jvm.subscribers import serve_subscribers
 from penstock.flow import Flow
 from penstock.java import JavaUnavailable
 
@@ -54,7 +54,7 @@ def to_jvm(publisher: Publisher[Any], standard: Standard = "flow") -> Any:
     if is_foreign or not callable(getattr(publisher, "subscribe", None)):
         raise TypeError(f"to_jvm takes a publisher of Python, not {_kind_of(publisher)}")
     require_classes()
-    attend()
+    serve_subscribers()
     ours = java_class("PythonPublisher")(hold(publisher), repr(publisher))
     return ours if standard == "flow" else _adapters().toPublisher(ours)
 

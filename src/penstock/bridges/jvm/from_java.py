@@ -33,9 +33,9 @@ class JavaPublisher:
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Subscribe to the publisher of Java."""
         require_subscriber(subscriber)  # 1.9
-        arrivals = FromJavaSubscription(subscriber, self._publisher)
+        subscription = FromJavaSubscription(subscriber, self._publisher)
         del subscriber  # 3.13: an error that somebody keeps also keeps this frame
-        arrivals.wake()
+        subscription.wake()
 
     def __repr__(self) -> str:
         return f"JavaPublisher({self._publisher})"
@@ -58,14 +58,14 @@ class JavaStreamThread:
             self._started = True
             start_thread("from Java", self._run, self._java.close)
         elif self._thread != threading.get_ident():
-            self._java.ring()
+            self._java.wake()
 
     def _run(self) -> None:
         self._thread = threading.get_ident()
         while True:
             while self._tasks:
                 run_reporting_all(self._tasks.popleft())
-            if not self._java.waitForNews():
+            if not self._java.waitForWork():
                 break
             if self.stream is not None:
                 self.stream.wake()
@@ -78,7 +78,7 @@ class FromJavaSubscription(BaseSubscription[Any]):
     __slots__ = ("_java", "_publisher", "_told")
 
     def __init__(self, subscriber: Subscriber[Any], publisher: Any) -> None:
-        self._java = java_class("Arrivals")(CAPACITY)
+        self._java = java_class("PythonSubscriber")(CAPACITY)
         thread = JavaStreamThread(self._java)
         super().__init__(subscriber, thread)
         self._publisher = publisher

@@ -69,7 +69,7 @@ def java_class(name: str) -> Any:
 
 def _knows_our_classes() -> bool:
     try:
-        java_class("Door")
+        java_class("BridgeEvents")
     except TypeError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""The thread that learns of new subscribers in Java, and of objects that Java needs no more."""
+"""The thread that learns of new subscribers in Java, and of objects that Java no longer needs."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from penstock.bridges.jvm.threads import start_thread
 from penstock.bridges.jvm.to_java import ToJavaSubscriber
 from penstock.runtime import report_undelivered
 
-__all__ = ["attend"]
+__all__ = ["serve_subscribers"]
 
-_opening = threading.Lock()
-_attended = threading.Event()
+_starting = threading.Lock()
+_started = threading.Event()
 _closed = threading.Event()
 
 
-def attend() -> None:
-    """See to it that the door is attended."""
-    with _opening:
-        if not _attended.is_set():
-            start_thread("door", _answer, _close)
-            _attended.set()
+def serve_subscribers() -> None:
+    """Start the thread that serves subscribers in Java, unless it runs already."""
+    with _starting:
+        if not _started.is_set():
+            start_thread("events", _serve, _close)
+            _started.set()
 
 
-def _answer() -> None:
-    door = java_class("Door")
+def _serve() -> None:
+    events = java_class("BridgeEvents")
     while not _closed.is_set():
-        departures = door.next()
-        if departures is None:
-            release(numbers_of(door.takeReleased()))
+        subscription = events.next()
+        if subscription is None:
+            release(numbers_of(events.takeReleased()))
         else:
-            _admit(departures)
-            del departures  # or it would live until the next one comes
+            _start(subscription)
+            del subscription  # or it would live until the next one comes
 
 
-def _admit(departures: Any) -> None:
+def _start(subscription: Any) -> None:
     try:
-        ToJavaSubscriber(departures).start(held(int(departures.publisher.identity)))
+        ToJavaSubscriber(subscription).start(held(int(subscription.publisher.identity)))
     except Exception as error:
         report_undelivered(error, "a subscriber in Java cannot be served")
 
 
 def _close() -> None:
     _closed.set()
-    java_class("Door").ring()
+    java_class("BridgeEvents").wake()

@@ -34,13 +34,13 @@ class ToJavaSubscriber(BaseSubscriber):
     Java. Signals of the publisher may come on any thread, and only leave a message.
     """
 
-    __slots__ = ("_arrived", "_bell", "_java", "_left", "_taken")
+    __slots__ = ("_arrived", "_java", "_left", "_taken", "_wake_up")
 
     def __init__(self, java: Any) -> None:
         super().__init__(CAPACITY)
         self._java = java
         self._arrived: deque[Any] = deque()
-        self._bell = threading.Event()
+        self._wake_up = threading.Event()
         self._taken = 0
         self._left = False
 
@@ -53,23 +53,23 @@ class ToJavaSubscriber(BaseSubscriber):
 
     def on_subscribe(self, subscription: Subscription) -> None:
         if self.accept(subscription):
-            self._bell.set()
+            self._wake_up.set()
 
     def on_next(self, element: Any) -> None:
         require_element(element)
         if self.admit():
             self._arrived.append(element)
-        if not self._bell.is_set():
-            self._bell.set()
+        if not self._wake_up.is_set():
+            self._wake_up.set()
 
     def on_error(self, error: Exception) -> None:
         require_error(error)
         self.end(error)
-        self._bell.set()
+        self._wake_up.set()
 
     def on_complete(self) -> None:
         self.end(COMPLETED)
-        self._bell.set()
+        self._wake_up.set()
 
     # The thread that listens.
 
@@ -82,29 +82,29 @@ class ToJavaSubscriber(BaseSubscriber):
             )
             violation.__cause__ = error
             self.fail(violation)
-            self._bell.set()
+            self._wake_up.set()
         del publisher
-        while (wanted := int(self._java.waitForNews())) >= 0:
+        while (wanted := int(self._java.waitForDemand())) >= 0:
             self.refill(wanted=wanted, taken=self._taken)
         self.cancel()
         self._left = True
-        self._bell.set()
+        self._wake_up.set()
 
     # The thread that carries.
 
     def _carry(self) -> None:
         try:
-            self._bell.wait()  # the publisher subscribes, or fails to
+            self._wake_up.wait()  # the publisher subscribes, or fails to
             self._java.open()
             while not self._over():
-                self._bell.wait()
+                self._wake_up.wait()
         except jpype.JClass("java.lang.Throwable") as error:
             report_undelivered(error, cite("2.13", "a subscriber in Java threw"))
             self._java.cancel()  # 2.13: it counts as cancelled
 
     def _over(self) -> bool:
         """Hand over what has come; whether nothing can follow."""
-        self._bell.clear()
+        self._wake_up.clear()
         ending = self.ending  # read before the elements, which come before it
         if elements := [self._arrived.popleft() for _ in range(len(self._arrived))]:
             self._taken += len(elements)  # before the other thread is told that there is room

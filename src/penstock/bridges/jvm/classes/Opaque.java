@@ -21,7 +21,7 @@ public final class Opaque {
     private record Release(long identity) implements Runnable {
         @Override
         public void run() {
-            Door.release(identity);
+            BridgeEvents.release(identity);
         }
     }
 

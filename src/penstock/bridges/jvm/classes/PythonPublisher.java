@@ -16,7 +16,7 @@ public final class PythonPublisher implements Flow.Publisher<Object> {
     @Override
     public void subscribe(Flow.Subscriber<? super Object> subscriber) {
         Objects.requireNonNull(subscriber, "the subscriber is null (rule 1.9)");
-        Door.subscribed(new Departures(publisher, subscriber));
+        BridgeEvents.subscribed(new PythonSubscription(publisher, subscriber));
     }
 
     @Override

@@ -8,12 +8,12 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Flow;
 
 /**
- * A subscriber for Python: keeps what a publisher sends until a thread of Python takes it.
+ * A subscriber for Python: buffers what a publisher sends until a thread of Python takes it.
  *
  * <p>It asks for no more than Python has asked for, and for no more than fits. It calls the
  * publisher on threads of Java, since a publisher may send within such a call, and take its time.
  */
-public final class Arrivals implements Flow.Subscriber<Object> {
+public final class PythonSubscriber implements Flow.Subscriber<Object> {
     private static final ExecutorService CALLERS =
             Executors.newCachedThreadPool(
                     task -> {
@@ -35,10 +35,10 @@ public final class Arrivals implements Flow.Subscriber<Object> {
     private boolean over; // nothing more counts
     private boolean leaving; // the subscription has to be cancelled
     private boolean closed; // Python needs nothing more
-    private boolean news;
+    private boolean woken;
     private Throwable error;
 
-    public Arrivals(int capacity) {
+    public PythonSubscriber(int capacity) {
         this.capacity = capacity;
     }
 
@@ -55,24 +55,24 @@ public final class Arrivals implements Flow.Subscriber<Object> {
                 });
     }
 
-    /** Wait until there may be something to do; no when Python needs nothing more. */
-    public synchronized boolean waitForNews() throws InterruptedException {
-        while (!news && !closed) {
+    /** Wait until there may be something to do; false once Python needs nothing more. */
+    public synchronized boolean waitForWork() throws InterruptedException {
+        while (!woken && !closed) {
             wait();
         }
-        news = false;
+        woken = false;
         return !closed;
     }
 
-    /** Let {@code waitForNews} return. */
-    public synchronized void ring() {
-        if (!news) {
-            news = true;
+    /** Let {@code waitForWork} return. */
+    public synchronized void wake() {
+        if (!woken) {
+            woken = true;
             notifyAll();
         }
     }
 
-    /** Ask for so many more, and take what has come; {@code null} if there is nothing. */
+    /** Ask for this many more, and take what has come; {@code null} if there is nothing. */
     public Chunk take(long more) {
         ArrayList<Object> taken;
         boolean last;
@@ -121,11 +121,11 @@ public final class Arrivals implements Flow.Subscriber<Object> {
             if (!over && expected > 0) {
                 expected--;
                 elements.add(element);
-                ring();
+                wake();
             } else if (!over) {
                 error = new IllegalStateException("onNext came without demand (rule 1.1)");
                 leave();
-                ring();
+                wake();
             }
             if (leaving && caller == Thread.currentThread()) {
                 needless = subscription; // it sends within request, which may take its time
@@ -154,7 +154,7 @@ public final class Arrivals implements Flow.Subscriber<Object> {
             over = true;
             error = thrown;
             subscription = null; // 2.4
-            ring();
+            wake();
         }
     }
 
@@ -168,7 +168,7 @@ public final class Arrivals implements Flow.Subscriber<Object> {
 
     private void ask() {
         long room = capacity - expected - elements.size();
-        boolean scarce = wanted > room; // then it is worth to wait for a portion
+        boolean scarce = wanted > room; // then it is worth waiting for a portion
         if (over || subscription == null || scarce && room < capacity - capacity / 4) {
             return;
         }

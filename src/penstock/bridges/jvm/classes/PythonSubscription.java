@@ -8,17 +8,17 @@ import java.util.concurrent.Flow;
  * <p>What the subscriber calls, on any thread, is only noted; one thread of Python waits for it.
  * Another one signals.
  */
-public final class Departures implements Flow.Subscription {
+public final class PythonSubscription implements Flow.Subscription {
     public final Opaque publisher;
 
     private volatile Flow.Subscriber<? super Object> subscriber;
     private volatile boolean over;
 
     private long requested;
-    private boolean news;
+    private boolean woken;
     private IllegalArgumentException illegal;
 
-    Departures(Opaque publisher, Flow.Subscriber<? super Object> subscriber) {
+    PythonSubscription(Opaque publisher, Flow.Subscriber<? super Object> subscriber) {
         this.publisher = publisher;
         this.subscriber = subscriber;
     }
@@ -31,31 +31,31 @@ public final class Departures implements Flow.Subscription {
             return; // 3.6
         }
         if (n > 0) {
-            requested = Arrivals.sum(requested, n);
+            requested = PythonSubscriber.sum(requested, n);
         } else {
             illegal =
                     new IllegalArgumentException(
                             "request(" + n + ") asks for no element; at least 1 is allowed (rule 3.9)");
             over = true;
         }
-        ring();
+        wake();
     }
 
     @Override
     public synchronized void cancel() {
         over = true;
         subscriber = null; // 3.13
-        ring();
+        wake();
     }
 
     // What the one thread of Python calls.
 
-    /** Wait for news: how much was requested since the start, or -1 if the stream is over. */
-    public synchronized long waitForNews() throws InterruptedException {
-        while (!news && !over) {
+    /** Wait for a change: how much was requested since the start, or -1 if the stream is over. */
+    public synchronized long waitForDemand() throws InterruptedException {
+        while (!woken && !over) {
             wait();
         }
-        news = false;
+        woken = false;
         return over ? -1 : requested;
     }
 
@@ -77,7 +77,7 @@ public final class Departures implements Flow.Subscription {
             }
             known.onNext(element);
         }
-        ring(); // there is room for more
+        wake(); // there is room for more
     }
 
     public void complete() {
@@ -108,12 +108,12 @@ public final class Departures implements Flow.Subscription {
         Flow.Subscriber<? super Object> known = subscriber;
         subscriber = null;
         over = true;
-        ring();
+        wake();
         return known;
     }
 
-    private synchronized void ring() {
-        news = true;
+    private synchronized void wake() {
+        woken = true;
         notifyAll();
     }
 }
