@@ -1,4 +1,4 @@
-"""The virtual environment of the checkout: made, mended, reused, and shared by all commands.
+"""The virtual environment of the checkout: made, repaired, reused, and shared by all commands.
 
 Only the standard library, and no syntax newer than Python 3.8: see ``dev.py``.
 """
@@ -28,7 +28,7 @@ SETUP_VERSION = 1  # counted up when the set-up itself changes, so that every .v
 
 
 class Problem(Exception):
-    """What the contributor has to mend; the text is all that gets printed."""
+    """What the contributor has to fix; the text is all that gets printed."""
 
 
 def say(message: str) -> None:

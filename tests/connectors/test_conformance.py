@@ -261,7 +261,7 @@ def test_the_subscriber_of_a_connection_keeps_all_rules() -> None:
         verify_subscriber(
             connections.open,
             received=lambda subscriber: connections.of(subscriber).sent,
-            in_sequence=True,
+            in_order=True,
             completed=lambda subscriber: connections.of(subscriber).completed,
             failed=lambda subscriber: connections.of(subscriber).error,
         ).raise_if_failed()

@@ -122,7 +122,7 @@ def claims_of(case: Case) -> dict[str, Any]:
     """All that ``verify_operator`` has to know."""
     own = {
         "expected": case.model,
-        "in_sequence": case.ordered,
+        "in_order": case.ordered,
         "prefetch": case.prefetch,
         "holds_elements": case.keeps,
         "completes_eagerly": not leaves_out(case),

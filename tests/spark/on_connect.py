@@ -80,7 +80,7 @@ def deliverers() -> list[int]:
     return [each for each in descendants(int(os.environ[SERVER])) if DELIVERING in command_of(each)]
 
 
-def test_rows_go_through_functions_and_come_back_in_sequence(remote: SparkSession) -> None:
+def test_rows_go_through_functions_and_come_back_in_order(remote: SparkSession) -> None:
     flow = (
         on_connect(1_000, batch_rows=300)
         .filter(lambda row: row.number % 2)

@@ -9,7 +9,7 @@ import pytest
 from tests.spark.cluster import Place, standalone_cluster
 
 ESSENTIAL = [
-    "test_rows_come_out_as_they_went_in_and_in_sequence",
+    "test_rows_come_out_as_they_went_in_and_in_order",
     "test_functions_run_on_rows_and_what_they_make_are_rows_for_the_next",
 ]
 

@@ -80,7 +80,7 @@ def no_thread_is_left() -> bool:
 # Rows and batches.
 
 
-def test_the_rows_of_a_dataframe_are_named_tuples_in_sequence(spark: SparkSession) -> None:
+def test_the_rows_of_a_dataframe_are_named_tuples_in_order(spark: SparkSession) -> None:
     squares = spark.range(0, 100, 1, 3).selectExpr("id", "id * id AS square")
     rows = Flow.from_dataframe(squares).to_list().run_sync()
     assert rows == [(number, number * number) for number in range(100)]

@@ -44,7 +44,7 @@ def test_append_returns_the_position_behind_the_rows(place: Place) -> None:
         assert journal.append(numbered(3, 10)) == 10
 
 
-def test_a_reader_sees_the_appended_rows_in_sequence(place: Place) -> None:
+def test_a_reader_sees_the_appended_rows_in_order(place: Place) -> None:
     with open_journal(place) as journal:
         append_rows(journal, 3, 1, 7)
         assert read_rows(place, 0, 11) == list(range(11))
@@ -74,7 +74,7 @@ def test_a_range_that_cannot_be_is_an_error(place: Place, start: int, end: int) 
             read_rows(place, start, end)
 
 
-def test_the_parts_of_a_range_cover_it_in_sequence_without_a_gap(place: Place) -> None:
+def test_the_parts_of_a_range_cover_it_in_order_without_a_gap(place: Place) -> None:
     with open_journal(place, max_bytes=1 << 27) as journal:
         append_rows(journal, *[200_000] * 4)
         parts = JournalReader(place).ranges(5, 799_000)

@@ -23,7 +23,7 @@ def run() -> Run:
     return new_run()
 
 
-def test_elements_come_into_the_journal_in_sequence(run: Run) -> None:
+def test_elements_come_into_the_journal_in_order(run: Run) -> None:
     run.begin()
     run.send(0)
     run.send(1, 2, 3)

@@ -47,7 +47,7 @@ def test_a_recorder_keeps_the_rules(factory: Callable[[], Recording]) -> None:
         factory,
         poison=lambda: POISON,
         received=lambda recorder: all_rows(recorder.place),
-        in_sequence=True,
+        in_order=True,
         completed=lambda recorder: JournalReader(recorder.place).sealed(),
         failed=lambda recorder: recorder.failures,
         only_hands_over=True,

@@ -47,7 +47,7 @@ def identities() -> list[Subject]:
     return [subject_of("processor", Identity, {})]
 
 
-def test_elements_pass_in_sequence() -> None:
+def test_elements_pass_in_order() -> None:
     identity = Identity()
     Flow.range(300).subscribe(identity)
     assert Flow.from_publisher(identity).to_list().run_sync() == [*range(300)]

@@ -75,7 +75,7 @@ class Waiting(ManualSubscriber[Any]):
 # What comes out.
 
 
-def test_rows_come_out_as_they_went_in_and_in_sequence() -> None:
+def test_rows_come_out_as_they_went_in_and_in_order() -> None:
     rows = result(on_spark(1_000, batch_rows=300).rows())
     assert [(row.number, row.name) for row in rows] == [(n, f"n{n}") for n in range(1_000)]
 

@@ -11,8 +11,8 @@ Names are loaded when they are used: pytest loads this package wherever Penstock
                            subclass
 ``kinds.py``               the kinds of party that the kit verifies: for each its checks, its claims
                            and its fixture
-``claims.py``              what an implementation says that it can do; what is not claimed is
-                           listed, never passed
+``claims.py``              what an implementation claims to do; what is not claimed is listed, never
+                           passed
 ``plugin.py``              the pytest plugin of the kit: replays schedules, and shows what was not
                            claimed
 ``judge.py``               runs checks: under the schedule explorer, and where it cannot hold the

@@ -21,7 +21,7 @@ class Check:
     rule: str
     name: str
     verifies: str
-    mend: str
+    remedy: str
     needs: str | None
     explored: bool
     real_time: bool
@@ -53,12 +53,12 @@ class Suite:
         rule_named(rule)
 
         def add(function: Function) -> Function:
-            verifies, mend = _paragraphs(function)
+            verifies, remedy = _paragraphs(function)
             name = function.__name__
             if name in self._checks:
                 raise ValueError(f"there are two checks named {name}")
             self._checks[name] = Check(
-                rule, name, verifies, mend, needs, explored, real_time, function
+                rule, name, verifies, remedy, needs, explored, real_time, function
             )
             return function
 

@@ -1,4 +1,4 @@
-"""What an implementation says that it can do; what is not claimed is listed, never passed."""
+"""What an implementation claims to do; what is not claimed is listed, never passed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PublisherClaims:
     concurrent_requests: bool = False
     """request may be called by several threads at once, which subscribers must not do (2.7)."""
     strict_types: bool = False
-    """request of something that is no int, or a bool, is answered by on_error(TypeError)."""
+    """request with anything but an int, or with a bool, is answered with on_error(TypeError)."""
     explains_illegal_requests: bool = False
     """The error for an illegal request names rule 3.9."""
     passes_interrupts: bool = True
@@ -55,12 +55,12 @@ class PublisherClaims:
     closed: Callable[[Publisher[Any]], int] | None = None
     """How often a publisher has closed the source of a stream so far."""
     unclosable: Callable[[], Publisher[Any]] | None = None
-    """Makes a publisher of at least two elements whose source raises on being closed."""
+    """Makes a publisher of at least two elements whose source raises when it is closed."""
 
     multicast: bool = False
     """All subscribers of one publisher get the same elements in the same order."""
     keeps_for_newcomers: bool = False
-    """A newcomer starts with the oldest element that another subscriber still has to get."""
+    """A newcomer starts with the oldest element that another subscriber is still to get."""
     refuses_same_subscriber: bool = False
     """A subscriber that is subscribed gets on_error(RuntimeError) when it subscribes again."""
     stays_completed: bool = False
@@ -91,16 +91,16 @@ class SubscriberClaims:
     """
 
     element: Callable[[int], Any] = int
-    """Makes the element number n to send."""
+    """Makes the element to send for a number."""
     poison: Callable[[], Any] | None = None
-    """Makes an element at which the subscriber's own code fails."""
+    """Makes an element on which the subscriber's own code fails."""
     joins: Callable[[Subscriber[Any], Publisher[Any]], object] | None = None
-    """Joins it to a publisher, if its users do that by something else than ``subscribe``."""
+    """Connects it to a publisher, where its users do not do that by ``subscribe``."""
     stops_after: int | None = None
-    """It cancels on its own after so many elements."""
+    """It cancels on its own after this many elements."""
 
     puppet: Callable[[Subscriber[Any]], Any] | None = None
-    """What its user steers it with: an object with ``request(n)`` and ``cancel()``.
+    """What its user drives it with: an object with ``request(n)`` and ``cancel()``.
 
     That may be the subscriber itself, and None as long as it has no subscription. Without a puppet
     it has to request on its own.
@@ -109,8 +109,8 @@ class SubscriberClaims:
     """The puppet may be used by several threads at once."""
     received: Callable[[Subscriber[Any]], Any] | None = None
     """The elements that it has processed so far."""
-    in_sequence: bool = False
-    """It processes elements in the order in which they come."""
+    in_order: bool = False
+    """It processes elements in the order in which they arrive."""
     completed: Callable[[Subscriber[Any]], Any] | None = None
     """Whether it has processed ``on_complete``."""
     failed: Callable[[Subscriber[Any]], Any] | None = None
@@ -126,8 +126,8 @@ class SubscriberClaims:
             raise ValueError(f"stops_after must be at least 1, not {self.stops_after!r}")
         if self.puppet_of_many_threads and self.puppet is None:
             raise ValueError("the claim puppet_of_many_threads needs the claim puppet")
-        if self.in_sequence and self.received is None:
-            raise ValueError("the claim in_sequence needs the claim received")
+        if self.in_order and self.received is None:
+            raise ValueError("the claim in_order needs the claim received")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,28 +135,28 @@ class ProcessorClaims(PublisherClaims):
     """What a processor can do.
 
     The claims of a publisher are about its downstream side; the kit puts a publisher upstream. So
-    ``failed`` and ``closed`` can be left out: the kit lets that one fail, and sees its cancels.
+    ``failed`` and ``closed`` can be left out: the kit makes that one fail, and counts its cancels.
     """
 
     repeatable: bool = True
     """What comes out depends on what goes in, and on nothing else."""
     element: Callable[[int], Any] = int
-    """Makes the element number n that goes in."""
+    """Makes the input element for a number."""
     expected: Callable[[Any], Any] | None = None
     """What comes out for an element that went in; without it, the element itself."""
     poison: Callable[[], Any] | None = None
-    """Makes an element at which the processor's own code fails."""
+    """Makes an element on which the processor's own code fails."""
     calls_nothing_cancelled: bool = False
     """It never calls a subscription that it has cancelled."""
 
     recovers: bool = False
     """An error from upstream does not end the stream downstream: it goes on, or completes."""
     asks_when_asked: bool = False
-    """It requests nothing from upstream before something was requested from it."""
+    """It requests nothing upstream until something is requested from it."""
     cancels_upstream: bool = False
-    """It cancels upstream when its last subscriber has left."""
+    """It cancels upstream once its last subscriber has left."""
     takes_unasked: bool = False
-    """It keeps at least two elements that come without demand, and sends them when requested."""
+    """It keeps at least two elements that arrive without demand, and sends them when requested."""
     from_source: Callable[[Publisher[Any]], Any] | None = None
     """Makes a processor that subscribes to a publisher once it has a subscriber, not before."""
 
@@ -174,36 +174,36 @@ class OperatorClaims(PublisherClaims):
     """What an operator does to a stream.
 
     The claims of a publisher are about its downstream side; the kit puts a publisher upstream. So
-    ``failed`` can be left out, since the kit lets that one fail. ``closed`` has no meaning here.
+    ``failed`` can be left out, since the kit makes that one fail. ``closed`` has no meaning here.
     """
 
     repeatable: bool = True
     """What comes out depends on what goes in, and on nothing else."""
     element: Callable[[int], Any] = int
-    """Makes the element number n that goes in."""
+    """Makes the input element for a number."""
     expected: Callable[[list[Any]], Sequence[Any]] | None = None
     """What comes out of a stream of these elements; without it, the elements themselves."""
     needs_elements: int = 0
-    """A stream of fewer elements than these ends by an error, as the last of none would."""
-    in_sequence: bool = True
+    """A stream of fewer elements ends with an error, as ``last`` of an empty one does."""
+    in_order: bool = True
     """What comes out is in the order of ``expected``."""
     failing: Callable[[Publisher[Any]], Publisher[Any]] | None = None
     """Applies the operator with a function that raises, at the first element or a later one."""
     watched: Callable[[Publisher[Any], Callable[[], None]], Publisher[Any]] | None = None
-    """Applies the operator with a function that calls this one, for an element at least."""
+    """Applies the operator with a function that calls the given one for at least one element."""
     poison: Callable[[], Any] | None = None
-    """Makes an element at which the operator's own code fails."""
+    """Makes an element on which the operator's own code fails."""
     discarded: Callable[[Publisher[Any]], Collection[Any]] | None = None
     """The elements that an operator, given what applying it returned, has discarded so far."""
 
     prefetch: int = AMPLE
-    """The most elements that it asks for, and holds, while nobody downstream wants one."""
+    """The most elements that it requests and holds while there is no demand downstream."""
     unbounded: bool = False
-    """It asks for elements without limit, whatever is requested from it."""
+    """It requests elements without limit, whatever is requested from it."""
     cancels_early: bool = False
-    """It cancels upstream on its own when it has enough, and completes."""
+    """It cancels upstream on its own once it has enough, and completes."""
     errors_overtake: bool = False
-    """An error comes at once, ahead of elements that are held for want of demand."""
+    """An error is delivered at once, ahead of elements that are held for lack of demand."""
     absorbs_errors: bool = False
     """An error from upstream does not come out as an error."""
     resubscribes: bool = False
@@ -211,7 +211,7 @@ class OperatorClaims(PublisherClaims):
     shares: bool = False
     """All subscribers share one stream from upstream."""
     holds_elements: bool = False
-    """It keeps elements when a stream is over, for the next subscriber."""
+    """It keeps elements after a stream is over, for the next subscriber."""
     keeps_context: bool = False
     """Signals and functions run in the context of the subscriber, if those of the source do."""
     calls_nothing_cancelled: bool = False

@@ -39,7 +39,7 @@ def explain(
             *_paragraph("Seen as well by", ", ".join(also_seen_by), width),
             *_listing("What happened", failure.timeline),
             *_listing("Thread by thread", failure.trail if trail else ()),
-            *_paragraph("What to change", failure.mend, width),
+            *_paragraph("What to change", failure.remedy, width),
             *_listing("To replay it", [replay or _schedule_of(failure)]),
         ]
     )

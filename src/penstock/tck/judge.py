@@ -184,7 +184,7 @@ class CheckObservation:
                 rule=rule,
                 check=check.name,
                 message=message,
-                mend=check.mend if own else "",
+                remedy=check.remedy if own else "",
                 timeline=run.timeline,
                 schedule=self.schedule,
                 verifies=check.verifies if own else "",

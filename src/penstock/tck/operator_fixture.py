@@ -176,7 +176,7 @@ class OperatorFixture:
 
     def begins(self, got: list[Any], wanted: list[Any]) -> bool:
         """Whether ``wanted`` begins with what was got, or holds it, if the order is open."""
-        if self.claims.in_sequence:
+        if self.claims.in_order:
             return len(got) <= len(wanted) and all(map(are_equal, got, wanted))
         left = list(wanted)
         for element in got:

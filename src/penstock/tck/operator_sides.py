@@ -215,7 +215,7 @@ class UpstreamSide(SubscriberFixture):
         """So many elements, or as many as leave the operator subscribed."""
         return min(elements, self._stops_after() - 1)
 
-    def expect_received(self, stream: Stream, *, in_sequence: bool = False) -> None:
+    def expect_received(self, stream: Stream, *, in_order: bool = False) -> None:
         """Wait until all that was sent has had its effect."""
         fixture, probe = self._fixture, stream.subject.probe
         if fixture.claims.expected is not None and not stream.over and not stream.spy.cancelled:

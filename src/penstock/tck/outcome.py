@@ -32,7 +32,8 @@ class Failure:
     rule: str
     check: str
     message: str
-    mend: str = ""
+    remedy: str = ""
+    """What to change so that the check passes."""
     timeline: tuple[str, ...] = ()
     schedule: str | None = None
     verifies: str = ""

@@ -264,7 +264,7 @@ def _subscriber_claims(fixture: ProcessorFixture) -> SubscriberClaims:
         # A cancel from downstream goes upstream only where that is claimed.
         puppet=fixture.probe_of if claims.cancels_upstream else None,
         received=lambda processor: fixture.probe_of(processor).elements,
-        in_sequence=True,
+        in_order=True,
         completed=lambda processor: fixture.probe_of(processor).completed,
         failed=None if claims.recovers else lambda processor: fixture.probe_of(processor).error,
         calls_nothing_cancelled=claims.calls_nothing_cancelled,

@@ -228,11 +228,11 @@ class SubscriberFixture:
                     return list(received(stream.subject))
         return []
 
-    def expect_received(self, stream: Stream, *, in_sequence: bool = False) -> None:
+    def expect_received(self, stream: Stream, *, in_order: bool = False) -> None:
         """Wait until all that was sent is processed, if the subject lets that be seen."""
         if self.claims.received is None:
             return
-        received = _are_equal if in_sequence else _are_the_same
+        received = _are_equal if in_order else _are_the_same
         if not self.environment.reaches(lambda: received(self.received(stream), stream.sent)):
             got = shorten(self.received(stream))
             self.fail(f"{shorten(stream.sent)} was sent, and {got} was processed")

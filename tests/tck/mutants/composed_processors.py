@@ -64,7 +64,7 @@ NOT_UPSTREAM: Final = {
 
 KEPT: Final = {"poison", "calls_nothing_cancelled"}
 """What a subscriber claims, and a processor with it."""
-SUPPLIED: Final = {"completed", "failed", "in_sequence", "puppet", "received", "stops_after"}
+SUPPLIED: Final = {"completed", "failed", "in_order", "puppet", "received", "stops_after"}
 """What it claims, and the kit sees for itself downstream of a processor."""
 
 

@@ -244,7 +244,7 @@ class KeepsItsElementInAField(OneByOne):
         pass
 
 
-@mutant(in_sequence=True, **SEEN)
+@mutant(in_order=True, **SEEN)
 class TurnsElementsRound(OneByOne):
     """3.10: asks before it processes, so that the next element overtakes, and claims otherwise."""
 

@@ -183,6 +183,6 @@ class DrainsWithoutALock(OneByOne):
         pass
 
 
-@mutant(in_sequence=True, **SEEN)
+@mutant(in_order=True, **SEEN)
 class Overtakes(InParallel):
     """2.11: claims to keep the order, and processes on several threads."""

@@ -115,7 +115,7 @@ IN_MANY_MANNERS: dict[str, tuple[Apply, dict[str, Any]]] = {
     ),
     "another order": (
         through(sound.Doubling),
-        {"expected": lambda elements: [*elements, *elements], "in_sequence": False},
+        {"expected": lambda elements: [*elements, *elements], "in_order": False},
     ),
     "a limit that checks": (
         through(lambda: sound.TakeWhile(is_small)),

@@ -29,7 +29,7 @@ def failed(rule: str, check: str, message: str = "it went wrong") -> Outcome:
         rule,
         check,
         message,
-        mend="Do it ``right``.",
+        remedy="Do it ``right``.",
         timeline=("1  0.000 s  MainThread  request(1)",),
         schedule=SCHEDULE,
         verifies="Does something.",

@@ -24,7 +24,7 @@ ENDS: dict[str, Any] = {
     "completed": lambda subscriber: subscriber.done,
     "failed": lambda subscriber: subscriber.error,
 }
-OPEN: dict[str, Any] = {**SEEN, **ENDS, "in_sequence": True}
+OPEN: dict[str, Any] = {**SEEN, **ENDS, "in_order": True}
 ITSELF: dict[str, Any] = {"puppet": lambda subscriber: subscriber}
 QUIET: dict[str, Any] = {"calls_nothing_cancelled": True}
 
@@ -50,7 +50,7 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "manual": (sound.Manual, {**OPEN, **ITSELF, **QUIET}),
     "manual, with controls": (sound.Manual, {**OPEN, "puppet": sound.steering}),
     "manual, one at a time": (sound.OneAtATimeForItsUser, {**OPEN, **ITSELF}),
-    "pulled": (sound.Pulled, {**SEEN, **ITSELF, "in_sequence": True}),
+    "pulled": (sound.Pulled, {**SEEN, **ITSELF, "in_order": True}),
     "as data": (sound.AsData, OPEN),
     "by a generator": (sound.ByGenerator, SEEN),
     "by closures": (sound.by_closures, SEEN),
@@ -79,8 +79,8 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "as a monitor": (sound.AsAMonitor, SEEN),
     "loses patience": (sound.LosesPatience, OPEN),
     "on a loop of its own": (sound.OnALoopOfItsOwn, SEEN),
-    "a list": (sound_strangers.Shelf, {"received": list, "in_sequence": True}),
-    "an array": (partial(sound_strangers.Numbers, "q"), {"received": list, "in_sequence": True}),
+    "a list": (sound_strangers.Shelf, {"received": list, "in_order": True}),
+    "an array": (partial(sound_strangers.Numbers, "q"), {"received": list, "in_order": True}),
 }
 
 

@@ -101,7 +101,7 @@ def test_a_subscriber_cannot_claim_to_stop_before_the_first_element() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "needed"), [("puppet_of_many_threads", "puppet"), ("in_sequence", "received")]
+    ("claim", "needed"), [("puppet_of_many_threads", "puppet"), ("in_order", "received")]
 )
 def test_a_claim_about_another_one_needs_that(claim: str, needed: str) -> None:
     claims: dict[str, Any] = {claim: True}
@@ -123,7 +123,7 @@ def test_a_failure_shows_the_signals_and_the_calls_that_led_to_it() -> None:
     (failure,) = (each for each in failures if each.check == "calls_nothing_in_on_complete")
     shown = [line.split("  ")[-1] for line in failure.timeline]
     assert shown[-2:] == ["on_complete()", "request(1)"]
-    assert "Call nothing upstream" in failure.mend
+    assert "Call nothing upstream" in failure.remedy
 
 
 def statuses(report: Report) -> set[RuleStatus]:

@@ -14,7 +14,7 @@ OPERATOR: Final = Suite("operator")
 
 check = OPERATOR.check
 
-SUPPLIED: Final = ("failed", "in_sequence", "joins", "puppet")
+SUPPLIED: Final = ("failed", "in_order", "joins", "puppet")
 """What the kit sees and does for itself when it has both sides of the operator."""
 NOT_FOR_OPERATORS: Final = (
     "closed",
@@ -23,7 +23,7 @@ NOT_FOR_OPERATORS: Final = (
     "received",
     "stops_after",
 )
-"""Claims that mean nothing for an operator, or that its own checks and ``in_sequence`` cover."""
+"""Claims that mean nothing for an operator, or that its own checks and ``in_order`` cover."""
 COVERED: Final = (
     "calls_its_subscription_one_call_at_a_time",
     "drops_the_subscriber_after_cancel_in_on_next",

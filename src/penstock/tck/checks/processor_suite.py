@@ -16,7 +16,7 @@ PROCESSOR: Final = Suite("processor")
 
 check = PROCESSOR.check
 
-SUPPLIED: Final = ("failed", "received", "in_sequence")
+SUPPLIED: Final = ("failed", "received", "in_order")
 """What the kit sees for itself when it has the other side of the processor."""
 RENAMED: Final = {"closed": "cancels_upstream", "puppet": "cancels_upstream"}
 """Claims that mean something else for a processor."""

@@ -52,7 +52,7 @@ def _expect_served(fixture: SubscriberFixture, elements: int, **behaviour: Any) 
         _expect_more(fixture, stream)
         if fixture.environment.now() > end:
             stream.limit = len(stream.sent)
-    fixture.expect_received(stream, in_sequence=fixture.claims.in_sequence)
+    fixture.expect_received(stream, in_order=fixture.claims.in_order)
     return stream
 
 

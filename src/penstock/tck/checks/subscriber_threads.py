@@ -56,21 +56,21 @@ def processes_what_any_thread_hands_over(fixture: SubscriberFixture) -> None:
 
     Hand elements over by a queue, a lock or an executor, not by a field that two threads share.
     """
-    _hand_over(fixture, in_sequence=False)
+    _hand_over(fixture, in_order=False)
 
 
-@check("2.11", needs="in_sequence", explored=True)
+@check("2.11", needs="in_order", explored=True)
 def processes_in_order_what_any_thread_hands_over(fixture: SubscriberFixture) -> None:
     """Sends each element on a thread of its own, one after the other; the order is kept.
 
     Process all elements of a stream on one thread, or one after the other.
     """
-    _hand_over(fixture, in_sequence=True)
+    _hand_over(fixture, in_order=True)
 
 
-def _hand_over(fixture: SubscriberFixture, *, in_sequence: bool) -> None:
+def _hand_over(fixture: SubscriberFixture, *, in_order: bool) -> None:
     stream = fixture.join(lingers=True)
     for _ in range(2):
         if not fixture.offer(stream, in_a_burst=True, on_new_thread=True):
             break
-    fixture.expect_received(stream, in_sequence=in_sequence)
+    fixture.expect_received(stream, in_order=in_order)
