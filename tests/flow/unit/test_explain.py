@@ -310,7 +310,7 @@ def test_the_edge_of_a_boundary_downstream_of_a_loop_counts_what_was_made_in_adv
         ExplainedEdge("filter", "your subscriber", requested=1, delivered=1, waiting=2),
         ExplainedEdge(
             "map", "publish_on", requested=4, delivered=4, buffered=3, capacity=4, waiting=2,
-            handed_on=True,
+            handed_over=True,
         ),
     )  # fmt: skip
     assert str(edges[1]).endswith(
@@ -347,7 +347,7 @@ def test_a_boundary_waits_for_the_thread_that_makes_its_first_elements() -> None
     flow = Flow.range(2).map(slow).publish_on(later)
     subscriber = subscribed(flow, request=2)
     later.run()
-    assert found[0].edges[1].handed_on is False
+    assert found[0].edges[1].handed_over is False
     assert found[0].edges[1].delivered == 0
     assert found[1].edges[1].delivered == 1
     line = slow.__code__.co_firstlineno + 2

@@ -17,7 +17,7 @@ from penstock.flow.engine.fusion import FusedSegment
 from penstock.flow.engine.plan import Plan
 from penstock.flow.engine.subscription import FlowSubscription
 from penstock.flow.explain.upstreams import supplies_of
-from penstock.flow.operators.threads import HandedOn
+from penstock.flow.operators.threads import ThreadHandover
 from penstock.flow.sources.from_iterable import FromIterable
 
 __all__ = ["delivered_by"]
@@ -47,7 +47,7 @@ def left_origin(plan: Plan, driver: FlowSubscription[Any]) -> int | None:
     if isinstance(plan.origin, FromIterable):
         return position(plan.origin.iterable, driver.sized)
     crossing = driver.prepared
-    if isinstance(crossing, HandedOn) and crossing.handed_on:
+    if isinstance(crossing, ThreadHandover) and crossing.handed_over:
         came = passed(crossing.plan, driver)
         return None if came is None else came - len(crossing.arrived)
     for supply in supplies_of(driver):

@@ -24,9 +24,9 @@ def runs_of(flow: BaseFlow[Any]) -> Iterator[Any]:
     """Those who run ``flow`` now; subscribers of a shared flow have one run together."""
     origin = flow.plan.origin
     if isinstance(flow, SharedFlow) and isinstance(origin, FromSharing):
-        hub = origin.sharing.hub
-        if hub.members or hub.source is not None:
-            yield hub
+        shared = origin.sharing.shared_run
+        if shared.subscriptions or shared.source is not None:
+            yield shared
     for reference in flow.plan.runs.copy():
         run = reference()
         if run is not None and not run.over:

@@ -29,12 +29,12 @@ class ExplainedSegment:
 class ExplainedEdge:
     """Where elements go from one run to another, or to the subscriber at the end.
 
-    ``delivered``  ``None`` where nothing counts it: demand has no bound, and the operators leave
-                   out elements, or add some, or begin with what has no length
-    ``buffered``   elements that have come and were not taken yet, at most ``capacity``
-    ``waiting``    for how many seconds nothing has moved; ``None`` while something does
-    ``handed_on``  whether these were only the first elements, made in advance: those that follow
-                   are made on the taker's thread, in its loop
+    ``delivered``    ``None`` where nothing counts it: demand has no bound, and the operators leave
+                     out elements, or add some, or begin with what has no length
+    ``buffered``     elements that have come and were not taken yet, at most ``capacity``
+    ``waiting``      for how many seconds nothing has moved; ``None`` while something does
+    ``handed_over``  whether these were only the first elements, made in advance: those that follow
+                     are made on the taker's thread, in its loop
     """
 
     giver: str
@@ -44,7 +44,7 @@ class ExplainedEdge:
     buffered: int = 0
     capacity: int | None = None
     waiting: float | None = None
-    handed_on: bool = False
+    handed_over: bool = False
 
     def __str__(self) -> str:
         parts = [f"{self.giver} -> {self.taker}: requested {count(self.requested)}"]
@@ -55,7 +55,7 @@ class ExplainedEdge:
             parts.append(f"buffered {self.buffered} of {count(self.capacity)}")
         if self.waiting is not None:
             parts.append(f"waiting for {self.waiting:.1f} s")
-        if self.handed_on:
+        if self.handed_over:
             parts.append("the rest is made where it is taken")
         return ", ".join(parts)
 

@@ -66,14 +66,16 @@ def edges_to(run: Any, taker: str) -> Iterator[ExplainedEdge]:
             status.last, taker, status.requested, status.delivered, waiting=status.seconds
         )
     if isinstance(run, SharedRun):
-        yield from (edge_to(member, run, taker) for member in run.members)
+        yield from (edge_to(each, run, taker) for each in run.subscriptions)
     yield from edges_upstream(run, status, {id(run)})
 
 
-def edge_to(member: BroadcastSubscription[Any], hub: SharedRun[Any], taker: str) -> ExplainedEdge:
+def edge_to(
+    subscription: BroadcastSubscription[Any], run: SharedRun[Any], taker: str
+) -> ExplainedEdge:
     """The edge to one of those who share a run."""
-    demand, backlog = member.demand, hub.backlog_of(member)
-    return ExplainedEdge(hub.name, taker, demand.requested, demand.delivered, backlog, hub.capacity)
+    demand, backlog = subscription.demand, run.backlog_of(subscription)
+    return ExplainedEdge(run.name, taker, demand.requested, demand.delivered, backlog, run.capacity)
 
 
 def edges_upstream(run: Any, status: RunStatus, known: set[int]) -> Iterator[ExplainedEdge]:

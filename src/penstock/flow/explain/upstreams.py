@@ -27,7 +27,7 @@ from penstock.flow.operators.map_async import PendingCalls
 from penstock.flow.operators.overflow import OverflowSubscriber
 from penstock.flow.operators.stage_timer import StageTimer
 from penstock.flow.operators.substream_router import Substream
-from penstock.flow.operators.threads import HandedOn
+from penstock.flow.operators.threads import ThreadHandover
 
 __all__ = [
     "UpstreamState",
@@ -184,13 +184,13 @@ def giver_to(inlet: BaseSubscriber) -> Any:
     """The run that brings elements to ``inlet``, if it is one of a flow."""
     subscription = inlet.subscription
     if isinstance(subscription, BroadcastSubscription):
-        return subscription.hub
+        return subscription.broadcast
     return subscription if isinstance(subscription, FlowSubscription) else None
 
 
 @supply_at.register
-def _(place: HandedOn, operator: str | None) -> UpstreamState:
-    handed_on = place.handed_on
+def _(place: ThreadHandover, operator: str | None) -> UpstreamState:
+    handed_on = place.handed_over
     return UpstreamState(
         operator,
         "" if handed_on else work_of(place.thread),

@@ -52,7 +52,7 @@ class BroadcastSubscription(BaseSubscription[T]):
         return self._joined_at + self.demand.requested
 
     @property
-    def hub(self) -> Broadcast[T]:
+    def broadcast(self) -> Broadcast[T]:
         """Where its elements come from."""
         return self._broadcast
 

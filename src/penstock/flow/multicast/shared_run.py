@@ -87,7 +87,7 @@ class SharedRun(Broadcast[T], RunContext):
         return self._upstream is not None and bool(self._subscriptions)
 
     @property
-    def members(self) -> list[BroadcastSubscription[T]]:
+    def subscriptions(self) -> list[BroadcastSubscription[T]]:
         """The current subscriptions."""
         return list(self._subscriptions)
 

@@ -45,7 +45,7 @@ class Sharing(Generic[T]):
         self._shared_run = self._new_run()
 
     @property
-    def hub(self) -> SharedRun[T]:
+    def shared_run(self) -> SharedRun[T]:
         """The current run, or the last one."""
         return self._shared_run
 
@@ -57,7 +57,7 @@ class Sharing(Generic[T]):
         """Add a subscriber to the current run, and start that with the last one it waits for."""
         run = self._joined_by(subscriber)
         starts = self.options.starts
-        if starts is not None and len(run.members) >= starts:
+        if starts is not None and len(run.subscriptions) >= starts:
             run.connect()
 
     def connect(self) -> SharedRun[T]:

@@ -24,7 +24,7 @@ from penstock.flow.engine.stage import IN_ORDER, Origin
 from penstock.flow.sources.from_publisher import FromPublisher
 from penstock.runtime import Executor
 
-__all__ = ["HandedOn", "PublishOn", "SubscribeOn"]
+__all__ = ["PublishOn", "SubscribeOn", "ThreadHandover"]
 
 
 class PublishOn(Origin):
@@ -40,16 +40,16 @@ class PublishOn(Origin):
         self.executor = executor
         self._prefetch = prefetch
 
-    def prepare(self, run: RunContext) -> PrefetchSubscriber | HandedOn:
+    def prepare(self, run: RunContext) -> PrefetchSubscriber | ThreadHandover:
         """Make the place where elements cross over."""
         plan = self.upstream.plan
         if plan.waits or plan.origin.executor is not None:
             return PrefetchSubscriber(run, prefetch=self._prefetch, eager=True)
-        return HandedOn(self.upstream, run, self._prefetch)
+        return ThreadHandover(self.upstream, run, self._prefetch)
 
     def start(self, run: RunContext) -> None:
         """Subscribe to upstream, on the thread that subscribes."""
-        crossing: PrefetchSubscriber | HandedOn = run.prepared
+        crossing: PrefetchSubscriber | ThreadHandover = run.prepared
         if isinstance(crossing, PrefetchSubscriber):
             subscribe(crossing, unwrapped(self.upstream))
         else:
@@ -57,7 +57,7 @@ class PublishOn(Origin):
 
     def open(self, run: RunContext, per_output: int) -> Elements:
         """Take what has crossed over."""
-        crossing: PrefetchSubscriber | HandedOn = run.prepared
+        crossing: PrefetchSubscriber | ThreadHandover = run.prepared
         return crossing.elements()
 
 
@@ -69,7 +69,7 @@ def unwrapped(flow: BaseFlow[Any]) -> Publisher[Any]:
     return flow
 
 
-class HandedOn:
+class ThreadHandover:
     """A synchronous flow that one thread begins and another one goes on with.
 
     The thread that subscribes runs it ahead of demand, up to ``capacity`` elements; from there on
@@ -93,12 +93,12 @@ class HandedOn:
         self._closed = False
 
     @property
-    def handed_on(self) -> bool:
+    def handed_over(self) -> bool:
         """Whether nothing more is made ahead."""
         return self._rest is not None
 
     def run_ahead(self) -> None:
-        """Make the first elements, and hand the rest on."""
+        """Make the first elements, and hand the rest over."""
         self.thread = get_ident()
         elements = self.plan.open(self._run)
         self._run.wake()  # 1.9: on_subscribe need not wait for the first element
