@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, TypeVar
 
 from penstock.rules import rule as rule_named
@@ -63,6 +64,27 @@ class Suite:
             return function
 
         return add
+
+    def add_for_side(
+        self, side: str, checks: Iterable[Check], claims: Mapping[str, str | None]
+    ) -> tuple[str, ...]:
+        """Let checks of another suite judge one side of a party; their names.
+
+        ``side`` is the attribute of the fixture that they get. ``claims`` says which claim they
+        need here in place of another one, and ``None`` where they need no claim.
+        """
+        return tuple(
+            self._add_for_side(side, check, claims.get(check.needs or "", check.needs))
+            for check in tuple(checks)
+        )
+
+    def _add_for_side(self, side: str, check: Check, needs: str | None) -> str:
+        @wraps(check.run)
+        def run(fixture: Any) -> None:
+            check.run(getattr(fixture, side))
+
+        self.check(check.rule, needs=needs, explored=check.explored, real_time=check.real_time)(run)
+        return check.name
 
     def about(self, rules: Iterable[str] | None) -> tuple[Check, ...]:
         """The checks of these rules, or all of them."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import Final
 
-from penstock.tck.check import Check, Suite
-from penstock.tck.operator_fixture import OperatorFixture
+from penstock.tck.check import Suite
 
 __all__ = ["OPERATOR", "check", "delegate"]
 
@@ -14,8 +12,8 @@ OPERATOR: Final = Suite("operator")
 
 check = OPERATOR.check
 
-SUPPLIED: Final = ("failed", "in_order", "joins", "puppet")
-"""What the kit sees and does for itself when it has both sides of the operator."""
+SUPPLIED: Final[dict[str, str | None]] = dict.fromkeys(("failed", "in_order", "joins", "puppet"))
+"""Claims for what the kit sees and does itself, as it has both sides of the operator."""
 NOT_FOR_OPERATORS: Final = (
     "closed",
     "only_hands_over",
@@ -39,24 +37,9 @@ def delegate(suite: Suite, side: str) -> tuple[str, ...]:
     Where operators have a check of the same name of their own, that one stays in its place.
     """
     left_out = {*COVERED, *(check.name for check in OPERATOR)}
-    checks = [
+    checks = (
         check
         for check in suite
         if check.name not in left_out and check.needs not in NOT_FOR_OPERATORS
-    ]
-    for each in checks:
-        _add(each, side)
-    return tuple(check.name for check in checks)
-
-
-def _add(delegate: Check, side: str) -> None:
-    @wraps(delegate.run)
-    def run(fixture: OperatorFixture) -> None:
-        delegate.run(getattr(fixture, side))
-
-    OPERATOR.check(
-        delegate.rule,
-        needs=None if delegate.needs in SUPPLIED else delegate.needs,
-        explored=delegate.explored,
-        real_time=delegate.real_time,
-    )(run)
+    )
+    return OPERATOR.add_for_side(side, checks, SUPPLIED)

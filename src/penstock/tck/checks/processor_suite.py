@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import wraps
 from typing import Final
 
-from penstock.tck.check import Check, Suite
+from penstock.tck.check import Suite
 from penstock.tck.checks.publisher import PUBLISHER
 from penstock.tck.checks.subscriber import SUBSCRIBER
-from penstock.tck.processor_fixture import ProcessorFixture
 
 __all__ = ["DELEGATED", "PROCESSOR", "check"]
 
@@ -16,8 +14,8 @@ PROCESSOR: Final = Suite("processor")
 
 check = PROCESSOR.check
 
-SUPPLIED: Final = ("failed", "received", "in_order")
-"""What the kit sees for itself when it has the other side of the processor."""
+SUPPLIED: Final[dict[str, str | None]] = dict.fromkeys(("failed", "received", "in_order"))
+"""Claims for what the kit sees itself, as it has the other side of the processor."""
 RENAMED: Final = {"closed": "cancels_upstream", "puppet": "cancels_upstream"}
 """Claims that mean something else for a processor."""
 NOT_FOR_PROCESSORS: Final = ("joins", "only_hands_over", "puppet_of_many_threads", "stops_after")
@@ -29,25 +27,12 @@ and ``calls_nothing_upstream_after_completion`` says the same of its subscribers
 
 def _delegate(suite: Suite, side: str) -> tuple[str, ...]:
     """4.1: a processor obeys the rules of both; its sides are judged by the same checks."""
-    checks = [
+    checks = (
         check
         for check in suite
         if check.needs not in NOT_FOR_PROCESSORS and check.name not in NEVER_DECIDED
-    ]
-    for each in checks:
-        _add(each, side)
-    return tuple(check.name for check in checks)
-
-
-def _add(delegate: Check, side: str) -> None:
-    @wraps(delegate.run)
-    def run(fixture: ProcessorFixture) -> None:
-        delegate.run(getattr(fixture, side))
-
-    needs = None if delegate.needs in SUPPLIED else RENAMED.get(str(delegate.needs), delegate.needs)
-    PROCESSOR.check(
-        delegate.rule, needs=needs, explored=delegate.explored, real_time=delegate.real_time
-    )(run)
+    )
+    return PROCESSOR.add_for_side(side, checks, {**SUPPLIED, **RENAMED})
 
 
 DELEGATED: Final = (*_delegate(PUBLISHER, "as_publisher"), *_delegate(SUBSCRIBER, "as_subscriber"))
