@@ -1,4 +1,7 @@
-"""Settings of the whole suite: its patience, the long tests, what some need, Hypothesis."""
+"""Settings of the whole suite, and fixtures for tests of parties that keep all rules.
+
+The settings are its patience, the long tests, what some need, Hypothesis.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ from hypothesis import settings
 from penstock.java import JavaUnavailable
 from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.options import TIMEOUT
+from tests.rules.fixtures import engine, undelivered, without_gc
+
+__all__ = ["engine", "undelivered", "without_gc"]
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("full", deadline=None, max_examples=500)

@@ -105,9 +105,9 @@ def require_agreement(event: dict[str, Any], status: Status) -> None:
         assert passed in in_one_line
         (row,) = (text for text in in_a_table.splitlines() if text.startswith(stage["name"]))
         assert row.split()[1:3] == [count(stage["passed"]), rate(stage["rate"])]
-    books = summary(status).partition(": ")[2]
-    assert books in in_one_line
-    assert books in in_a_table
+    ledger = summary(status).partition(": ")[2]
+    assert ledger in in_one_line
+    assert ledger in in_a_table
 
 
 def test_the_terminal_says_of_a_running_pipeline_what_the_page_is_told() -> None:

@@ -66,12 +66,12 @@ def test_the_ledger_goes_on_over_a_kill(tmp_path: Path) -> None:
     after = numbers_in(ledger)
     assert sorted({*after}) == list(range(count))
     assert f"taken {count:,}, delivered {count:,}" in completed.err
-    books = json.loads((checkpoint / "books.json").read_text())
-    possibly = books["sinks"]["terminal"]["possibly_duplicated"]
+    history = json.loads((checkpoint / "books.json").read_text())
+    possibly = history["sinks"]["terminal"]["possibly_duplicated"]
     assert f"lost 0, duplicated 0, possibly duplicated {possibly:,} at terminal" in completed.err
-    assert len(after) - count <= possibly <= books["replayed"]
-    assert len(after) - count <= books["replayed"]
-    assert (books["restarts"], books["lost"]) == (1, 0)
+    assert len(after) - count <= possibly <= history["replayed"]
+    assert len(after) - count <= history["replayed"]
+    assert (history["restarts"], history["lost"]) == (1, 0)
 
 
 @pytest.mark.timeout(300)

@@ -11,7 +11,7 @@ from penstock.api import Publisher, Subscriber, Subscription
 from penstock.flow import Flow
 from penstock.flow.multicast.shared_flow import SharedFlow
 from penstock.tck import RuleStatus, verify_operator
-from tests.flow.cases.multicast import ABOUT_LEAVING
+from tests.flow.cases.multicasting import ABOUT_LEAVING
 
 Share: TypeAlias = Callable[[Flow[int]], SharedFlow[int]]
 

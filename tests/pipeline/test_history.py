@@ -14,7 +14,7 @@ from penstock.spark.egress.batch_counts import LateRows
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Checkpoint:
     made = Checkpoint(tmp_path / "checkpoint")
-    made.claim("books", ["number long"])
+    made.claim("history", ["number long"])
     return made
 
 
@@ -56,7 +56,7 @@ def test_a_restart_without_an_unfinished_batch_replays_nothing() -> None:
     assert texts(history) == ["restarted; nothing to replay"]
 
 
-def test_books_of_an_earlier_version_are_read_and_what_they_did_not_keep_is_not_taken_for_0(
+def test_the_history_of_an_earlier_version_is_read_and_what_it_did_not_keep_is_not_taken_for_0(
     checkpoint: Checkpoint,
 ) -> None:
     checkpoint.remember(

@@ -193,7 +193,7 @@ def test_within_a_run_only_the_rows_that_were_given_before_may_be_there_twice() 
     assert kept.history.sinks["phone"] == SinkHistory(5, 5, possibly_duplicated=2)
 
 
-def test_books_that_cannot_be_written_stop_nothing_and_are_written_later() -> None:
+def test_a_history_that_cannot_be_written_stops_nothing_and_is_written_later() -> None:
     sink = Sink("phone")
     kept = Kept(sink)
     kept.fails = OSError("no space left")

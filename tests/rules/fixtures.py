@@ -21,9 +21,12 @@ from tests.rules.subjects import (
 )
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def undelivered() -> Iterator[list[Undelivered]]:
-    """What reached the hook; a test that expects something there takes it out."""
+    """What reached the hook; a test that expects something there takes it out.
+
+    The tests of a folder or module use it as a whole, by `usefixtures`.
+    """
     with collect_undelivered() as collected:
         yield collected
     assert collected == []

@@ -17,6 +17,8 @@ from tests.core.unit.parties import interrupted
 from tests.rules.parties import Recorder, SpySubscription, together
 from tests.rules.subjects import Engine, OnThreads
 
+pytestmark = pytest.mark.usefixtures("undelivered")
+
 
 @pytest.mark.parametrize("capacity", [1, 2, 3, 5, 8])
 def test_it_asks_for_no_more_than_its_capacity(capacity: int) -> None:

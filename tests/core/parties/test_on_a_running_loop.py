@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import pytest
+
 from penstock import UNBOUNDED, Broadcast, ExecutorPublisher, IdentityProcessor, IterablePublisher
 from penstock.runtime import AsyncioLoop, ThreadPool
 from tests.rules.consumers import Async
 from tests.rules.parties import PATIENCE, Recorder
+
+pytestmark = pytest.mark.usefixtures("undelivered")
 
 
 def test_a_publisher_on_the_running_loop_lets_other_coroutines_have_their_turn() -> None:

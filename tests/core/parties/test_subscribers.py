@@ -18,6 +18,8 @@ from tests.rules.consumers import Async, Sync
 from tests.rules.parties import PATIENCE, Source, SpySubscription
 from tests.rules.subjects import Engine, OnThreads
 
+pytestmark = pytest.mark.usefixtures("undelivered")
+
 
 class SyncIgnoring(SyncSubscriber[object]):
     """Handles elements only."""

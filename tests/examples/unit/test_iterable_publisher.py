@@ -19,6 +19,8 @@ from tests.core.unit.parties import Inline
 from tests.rules.parties import NOTHING, Recorder, Source, failing_after
 from tests.rules.subjects import Engine, OnThreads
 
+pytestmark = pytest.mark.usefixtures("undelivered")
+
 PUBLISHERS: dict[str, Callable[[Any], Any]] = {
     "calling thread": IterablePublisher,
     "executor": lambda iterable: ExecutorPublisher(iterable, CallingThread()),

@@ -19,6 +19,8 @@ from penstock.runtime import ThreadPool, VirtualTime
 from tests.rules.parties import Recorder, Source, SpySubscription, raises, together
 from tests.rules.subjects import Engine, OnThreads
 
+pytestmark = pytest.mark.usefixtures("undelivered")
+
 
 def subscribed(hub: Broadcast[Any], *recorders: Recorder) -> SpySubscription:
     """Join the recorders, and a spy upstream."""

@@ -11,6 +11,8 @@ from penstock.flow.multicast.broadcast import BroadcastState
 from tests.rules.parties import Recorder, Source, SpySubscription
 from tests.rules.subjects import Engine
 
+pytestmark = pytest.mark.usefixtures("undelivered")
+
 
 def late(hub: Broadcast[object]) -> Recorder:
     """One who comes now and asks for nothing."""

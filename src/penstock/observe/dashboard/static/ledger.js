@@ -1,4 +1,4 @@
-// The books: what was taken, and what became of it. The words and the numbers come with the view.
+// The ledger: what was taken, and what became of it. The words and the numbers come with the view.
 
 import { element, setHidden, setText } from "./dom.js";
 import { count } from "./format.js";
