@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from penstock.cli.figures import duration
-from penstock.cli.progress import line
+from penstock.cli.progress import duration, line
 from penstock.observe import Observer, Passage, Signal
 from penstock.observe.dashboard import Dashboard
 from penstock.observe.words import WORDS, equation, is_worth_a_word

@@ -15,8 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from penstock import Flow
-from penstock.cli.figures import count, duration, rate, seconds, short
-from penstock.cli.progress import line, picture, summary
+from penstock.cli.progress import count, duration, line, picture, rate, seconds, short, summary
 from penstock.observe import Observer, Status
 from penstock.observe.dashboard import Dashboard
 from penstock.observe.metrics import METRICS

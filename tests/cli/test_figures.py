@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.cli.figures import count, duration, rate, seconds, short
+from penstock.cli.progress import count, duration, rate, seconds, short
 
 
 @pytest.mark.parametrize(

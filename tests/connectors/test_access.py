@@ -21,7 +21,7 @@ from penstock.connectors import (
     serve_server_sent_events,
     serve_websocket,
 )
-from penstock.connectors.shared.connection_events import listening
+from penstock.connectors.shared.reconnecting import listening
 from tests.connectors.test_server_sent_events import answering
 from tests.connectors.test_websocket_strangers import served
 from tests.held_port import held_port

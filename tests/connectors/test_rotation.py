@@ -15,7 +15,7 @@ from penstock import Flow, VirtualTime
 from penstock.connectors import Line, tail_json_lines
 from penstock.connectors.files import followed_log as following
 from penstock.connectors.files.tailed_file import TailedFile
-from penstock.connectors.shared.connection_events import listening
+from penstock.connectors.shared.reconnecting import listening
 from penstock.observe import Ledger
 from penstock.observe.meters import SourceMeter
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun

@@ -22,8 +22,8 @@ from penstock.connectors import (
     serve_server_sent_events,
     serve_websocket,
 )
-from penstock.connectors.shared import client_certificate
-from penstock.connectors.shared import listening_socket as doors
+from penstock.connectors.shared import sockets as doors
+from penstock.connectors.shared import tls as client_certificate
 from tests.connectors.authority import Authority, Certificate
 
 pytestmark = pytest.mark.openssl

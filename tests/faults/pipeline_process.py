@@ -22,7 +22,7 @@ from typing import Final, NoReturn
 from penstock import Flow, Subscription
 from penstock.connectors import read_json_lines
 from penstock.spark import Positioned, run
-from penstock.spark.egress import batch_handoff as emitter
+from penstock.spark.egress import batch_delivery as emitter
 from penstock.spark.ingest import journal_subscriber as recorder
 from penstock.spark.journal import local_store
 from tests.faults.crashing import around, nothing

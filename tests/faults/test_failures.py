@@ -9,7 +9,7 @@ import pytest
 
 from penstock import Flow
 from penstock.spark import SparkFailed, SparkFlow, UserError, WorkerLost
-from penstock.spark.egress.retries import PAUSES, Retries
+from penstock.spark.egress.query import PAUSES, Retries
 from penstock.spark.failures import OutOfSpace, explained
 from penstock.spark.run import SparkRun
 

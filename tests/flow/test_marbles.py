@@ -13,7 +13,7 @@ from docs.marble_picture import is_call, picture, read_frames
 from docs.operators import GROUPS
 from penstock import UNBOUNDED, Flow, VirtualTime
 from penstock.testing import ManualSubscriber, marble
-from penstock.testing.signals import OnComplete, OnError, OnNext, Signal
+from penstock.testing.recording import OnComplete, OnError, OnNext, Signal
 
 # They give no stream that could be drawn, or one that needs Spark.
 WITHOUT_MARBLES = {

@@ -17,8 +17,7 @@ from httpx_sse import EventSource, connect_sse
 
 from penstock.observe import Observer, Status
 from penstock.observe.dashboard import Dashboard, DashboardUnavailable
-from penstock.observe.dashboard.event_stream import EventStream
-from penstock.observe.dashboard.routes import event_stream
+from penstock.observe.dashboard.routes import EventStream, event_stream
 from tests.held_port import held_port
 from tests.observe.driven import STAGES, TOKEN, DrivenPipeline
 from tests.observe.opening import opened

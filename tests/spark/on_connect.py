@@ -31,8 +31,7 @@ from penstock.spark import (
     write_with_spark,
 )
 from penstock.spark.deployment import Deployment, deployed
-from penstock.spark.egress.batch_transport import SocketTransport
-from penstock.spark.egress.transport_encryption import SWITCH
+from penstock.spark.egress.batch_transport import SWITCH, SocketTransport
 from penstock.spark.run import SparkRun
 from penstock.testing import ManualSubscriber
 from tests.faults.processes import command_of, descendants

@@ -14,8 +14,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.spark.egress.batch_transport import HEADER, SocketTransport
-from penstock.spark.egress.transport_encryption import NAME, SWITCH, certificate_for, trusting
+from penstock.spark.egress.batch_transport import (
+    HEADER,
+    NAME,
+    SWITCH,
+    SocketTransport,
+    certificate_for,
+    trusting,
+)
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
 from penstock.spark.session.reachable import limit_retries
 from tests.spark.cluster import connect_server

@@ -14,7 +14,6 @@ import pytest
 
 from penstock.spark.checkpoint import ABOUT, Checkpoint, CheckpointError
 from penstock.spark.journal import Journal, JournalReader, JournalUnusable
-from penstock.spark.journal.bounds import BOUNDS
 from penstock.spark.journal.identity import LABEL
 from penstock.spark.journal.private_files import (
     NotPrivate,
@@ -22,6 +21,7 @@ from penstock.spark.journal.private_files import (
     open_private,
     open_to_read,
 )
+from penstock.spark.journal.segments import BOUNDS
 from tests.attacks.another_user import NOBODY, as_nobody, can_be_nobody, reachable_folder
 
 ROWS = pa.record_batch({"number": [1, 2, 3]})

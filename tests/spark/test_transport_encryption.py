@@ -17,9 +17,14 @@ import pyarrow as pa
 import pytest
 
 from penstock.spark import SparkUnavailable
-from penstock.spark.egress.batch_transport import SocketSender
+from penstock.spark.egress.batch_transport import (
+    NAME,
+    SWITCH,
+    SocketSender,
+    certificate_for,
+    trusting,
+)
 from penstock.spark.egress.token_gate import TokenGate
-from penstock.spark.egress.transport_encryption import NAME, SWITCH, certificate_for, trusting
 from tests.spark.test_connect import PATIENCE, Receiver, join, receiver
 
 __all__ = ["receiver"]

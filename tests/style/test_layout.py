@@ -183,7 +183,7 @@ LOCKS = {
     "runtime/thread_pool.py",
     "runtime/undelivered.py",
     "spark/egress/batch_counts.py",
-    "spark/egress/batch_handoff.py",
+    "spark/egress/batch_delivery.py",
     "spark/egress/batch_transport.py",
 }
 """All modules outside of the kit that make a lock."""

@@ -1,38 +1,28 @@
 """The command line: ``penstock``. Its commands live in one module each, loaded when called.
 
-``application.py``    the ``penstock`` command and the list of its subcommands, none of which is
-                      loaded for --help
-``run.py``            ``penstock run``: runs a pipeline, shows what it does, and ends it without
-                      loss
-``check.py``          ``penstock check``: checks all that a run would need, without moving data
-``doctor.py``         ``penstock doctor``: whether a pipeline on Spark can run here, and if not,
-                      what to do
-``demo.py``           ``penstock demo``: a blizzard goes through Spark, with a page to watch it
-``init.py``           ``penstock init``: writes a small working pipeline with its test
-``spec.py``           ``penstock spec``: the 43 rules and the glossary, for people and, by --json,
-                      for programs
-``tck.py``            ``penstock tck``: verifies what a factory makes against the rules, without a
-                      test file
-``options.py``        what ``run`` and ``check`` take from the command line and from a file, in the
-                      same words
-``loading.py``        from the arguments of a command to a pipeline and its settings
-``reference.py``      ``module:name`` on the command line: what it refers to, or one sentence on why
-                      there is none
-``packages.py``       the packages of others that penstock works with, and whether they are
-                      installed
-``places.py``         whether a place can hold a checkpoint: tried out, and left as it was
-``spark_check.py``    what a pipeline needs to run on Spark: its functions, its checkpoint, its
-                      query
-``findings.py``       what ``check`` and ``doctor`` find, one line for each thing they check
-``progress.py``       what a terminal shows of a pipeline while it runs: the same figures as the
-                      page
-``figures.py``        numbers and times as people read them, rounded as the page rounds them
-``failures.py``       errors on the command line: one clear line; the traceback only with
-                      ``--debug``
-``subject.py``        what the arguments of ``penstock tck`` say of its subject: the factory, its
-                      kind, its claims
-``outside_judge.py``  ``penstock tck --jvm``: has the official kit judge what ``module:factory``
-                      makes
+``application.py``  the ``penstock`` command and the list of its subcommands, none of which is
+                    loaded for --help
+``run.py``          ``penstock run``: runs a pipeline, shows what it does, and ends it without loss
+``check.py``        ``penstock check``: checks all that a run would need, without moving data
+``doctor.py``       ``penstock doctor``: whether a pipeline on Spark can run here, and if not, what
+                    to do
+``demo.py``         ``penstock demo``: a blizzard goes through Spark, with a page to watch it
+``init.py``         ``penstock init``: writes a small working pipeline with its test
+``spec.py``         ``penstock spec``: the 43 rules and the glossary, for people and, by --json, for
+                    programs
+``tck.py``          ``penstock tck``: verifies what a factory makes against the rules, without a
+                    test file
+``options.py``      what ``run`` and ``check`` take from the command line and from a file, in the
+                    same words
+``loading.py``      from the arguments of a command to what they name: a pipeline and its settings,
+                    or an object
+``packages.py``     the packages of others that penstock works with, and whether they are installed
+``spark_check.py``  what a pipeline needs to run on Spark: its functions, its checkpoint, its query
+``findings.py``     what ``check`` and ``doctor`` find, one line for each thing they check
+``progress.py``     what a terminal shows of a pipeline while it runs: the same figures as the page
+``failures.py``     errors on the command line: one clear line; the traceback only with ``--debug``
+``subject.py``      what the arguments of ``penstock tck`` say of its subject: the factory, its
+                    kind, its claims
 """
 
 from __future__ import annotations

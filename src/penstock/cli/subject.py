@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, Final, get_args, get_type_hints
 
-from penstock.cli.reference import load
+from penstock.cli.loading import load
 from penstock.rules.catalogue import unknown
 from penstock.runtime import shorten
 from penstock.tck.disposable import DisposableThread

@@ -1,4 +1,7 @@
-"""``penstock tck``: verifies what a factory makes against the rules, without a test file."""
+"""``penstock tck``: verifies what a factory makes against the rules, without a test file.
+
+The subject is loaded in the process that runs the kit, and nowhere else: its threads live there.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,56 @@ from typing import Any, Final
 import click
 
 from penstock.cli.subject import load_factory, load_kind, read_claims
-from penstock.tck.explorer.schedules import Schedule
+from penstock.tck.explorer.search import Schedule
 from penstock.tck.junit import to_junit
+from penstock.tck.jvm.runner import judge
+from penstock.tck.jvm.subject import Subject, opens_the_box, subject_of
 from penstock.tck.kinds import KINDS
 from penstock.tck.report import Report, RuleStatus
 from penstock.tck.terminal import render
 
-__all__ = ["command"]
+__all__ = [
+    "command",
+    "judge_outside",
+]
+
+
+def judge_outside(
+    reference: str,
+    kind: str | None,
+    claims: tuple[str, ...],
+    rules: tuple[str, ...],
+    tests: tuple[str, ...],
+    command: str,
+) -> Report:
+    """The verdict of the official kit."""
+    load = partial(_load, reference, kind, claims, rules, tests)
+    (report,) = judge(load, fresh=True, command=command)
+    return report
+
+
+def _load(
+    reference: str,
+    kind: str | None,
+    claims: tuple[str, ...],
+    rules: tuple[str, ...],
+    tests: tuple[str, ...],
+) -> list[Subject]:
+    factory = load_factory(reference)
+    party = load_kind(kind, reference, factory)
+    claimed = read_claims(party, claims)
+    whitebox = party.name == "subscriber" and opens_the_box(claimed)
+    return [
+        subject_of(
+            party.name,
+            factory,
+            claimed,
+            whitebox=whitebox,
+            rules=rules or None,
+            tests=tests or None,
+        )
+    ]
+
 
 _PIPED_WIDTH: Final = 80
 _WIDEST: Final = 120
@@ -162,7 +208,7 @@ def _prepare_outside(
 
 
 def _judge_outside(*arguments: Any) -> Report:
-    from penstock.cli.outside_judge import judge_outside
+    from penstock.cli.tck import judge_outside
     from penstock.java import JavaUnavailable
 
     try:

@@ -14,7 +14,6 @@
 ``identity_processor.py``  a processor that passes on what it receives
 ``protocol_monitor.py``    which rule the next signal of a publisher breaks: the one judge of guard,
                            kit and test tools
-``turn.py``                whose turn it is to signal
 ``timeline.py``            the signals that led to a failure, in a form that a person can read
 ``traceback.py``           stack traces that begin with the user's code
 """

@@ -4,14 +4,12 @@
 ``publisher.py``       a guard around a publisher
 ``subscriber.py``      a guard around a subscriber
 ``processor.py``       a guard around a processor
-``guarded.py``         what all guarded parties tell
 ``stream.py``          what a publisher signals, passed on as far as it keeps the rules
 ``conduct.py``         what a subscriber does with its subscription
 ``strict_monitor.py``  what a publisher did in one stream, judged also by who called whom, and from
                        where
 ``faults.py``          each fault in words: what the party did, which rule it breaks, how to fix it
-``reports.py``         violations on their way to the one who wants to know, each kind once per
-                       stream
+``reports.py``         what all guarded parties tell
 """
 
 from penstock.guard.processor import GuardedProcessor

@@ -8,8 +8,7 @@ from weakref import WeakValueDictionary
 from penstock.api import Publisher, Subscriber
 from penstock.core import require_subscriber
 from penstock.guard import faults
-from penstock.guard.guarded import Guarded
-from penstock.guard.reports import PartyReports, StreamReports
+from penstock.guard.reports import Guarded, PartyReports, StreamReports
 from penstock.guard.stream import GuardedStream
 from penstock.rules import RuleViolation, cite
 

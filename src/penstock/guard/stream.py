@@ -8,8 +8,7 @@ from typing import Generic, TypeVar
 
 from penstock.api import Publisher, Subscriber, Subscription
 from penstock.core import Rejection
-from penstock.core.protocol_monitor import Fault
-from penstock.core.turn import calling_upstream
+from penstock.core.protocol_monitor import Fault, calling_upstream
 from penstock.guard import faults
 from penstock.guard.reports import PartyReports, StreamReports
 from penstock.guard.strict_monitor import StrictMonitor

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from penstock.api import UNBOUNDED
 from penstock.core import illegal_request
-from penstock.core.protocol_monitor import Fault, ProtocolMonitor
-from penstock.core.turn import is_calling_upstream
+from penstock.core.protocol_monitor import Fault, ProtocolMonitor, is_calling_upstream
 from penstock.guard import faults
 from penstock.runtime import shorten
 

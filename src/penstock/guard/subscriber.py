@@ -8,8 +8,7 @@ from typing import Generic, TypeVar
 from penstock.api import Subscriber, Subscription
 from penstock.guard import faults
 from penstock.guard.conduct import Conduct, WatchedSubscription
-from penstock.guard.guarded import Guarded
-from penstock.guard.reports import PartyReports
+from penstock.guard.reports import Guarded, PartyReports
 from penstock.rules import RuleViolation, cite
 
 __all__ = ["GuardedSubscriber"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.api import Publisher
-from penstock.connectors.shared.connection_events import listening
+from penstock.connectors.shared.reconnecting import listening
 from penstock.delivery import DataFrameSink
 from penstock.flow import Flow
 from penstock.observe.meters import SourceMeter

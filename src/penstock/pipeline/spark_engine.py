@@ -25,8 +25,7 @@ from penstock.pipeline.engine import (
 from penstock.pipeline.history import Loss, RunHistory, SparkHistory
 from penstock.pipeline.sink_batches import SinkBatches
 from penstock.pipeline.sink_history import SinkAccounts
-from penstock.pipeline.spark_ledger import SparkLedger
-from penstock.pipeline.spark_passages import SPARK, JournalPassages, SparkPassages
+from penstock.pipeline.spark_ledger import SPARK, JournalPassages, SparkLedger, SparkPassages
 from penstock.pipeline.spark_sinks import require_fitting_sinks
 from penstock.spark.checkpoint import Checkpoint, CheckpointError
 from penstock.spark.deployment import Deployment, deployed, from_spark_in

@@ -11,7 +11,7 @@ from penstock.flow.base_flow import BaseFlow, stages_of
 from penstock.flow.operators.inspecting import Annotation
 from penstock.observe.status import EdgeStatus, StageStatus
 from penstock.pipeline.assembly import Assembly, AssemblyError
-from penstock.pipeline.spark_passages import SPARK
+from penstock.pipeline.spark_ledger import SPARK
 from penstock.spark.spark_flow import FromSpark, SparkFlow
 
 __all__ = ["require_fitting_sinks", "spark_sink_edges", "spark_sink_stages"]

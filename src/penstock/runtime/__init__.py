@@ -12,16 +12,15 @@
                      what is allowed
 ``locks.py``         the shape of a lock. Classes that need one take a factory, so that a test can
                      own each switch
-``addresses.py``     addresses as they may be shown: where something is, and none of what opens it
-``foreign_text.py``  text of others, as it may be shown: on a terminal, in a log, in an error
+``shown_text.py``    text of others and addresses, as they may be shown: on a terminal, in a log, in
+                     an error
 """
 
-from penstock.runtime.addresses import shown_address
 from penstock.runtime.arguments import require_executor, require_int
 from penstock.runtime.event_loop import AsyncioLoop
 from penstock.runtime.executor import CallingThread, Clock, Executor, Task, Timer
-from penstock.runtime.foreign_text import printable, shorten
 from penstock.runtime.locks import Lock, NewLock
+from penstock.runtime.shown_text import printable, shorten, shown_address
 from penstock.runtime.system_clock import SystemClock
 from penstock.runtime.thread_pool import ThreadPool
 from penstock.runtime.undelivered import (

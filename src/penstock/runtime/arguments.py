@@ -18,9 +18,8 @@ from typing import Any, SupportsIndex, TypeAlias
 from urllib.parse import urlsplit
 
 from penstock.api import UNBOUNDED
-from penstock.runtime.addresses import shown_address
 from penstock.runtime.executor import Clock, Executor
-from penstock.runtime.foreign_text import shorten
+from penstock.runtime.shown_text import shorten, shown_address
 
 __all__ = [
     "ErrorKinds",

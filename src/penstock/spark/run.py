@@ -30,8 +30,7 @@ from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
 from penstock.spark.egress.batch_counts import BatchCounts
 from penstock.spark.egress.batch_delivery import BatchDelivery
 from penstock.spark.egress.batch_elements import Decode
-from penstock.spark.egress.query import NativeSink, ProgramSink, Query
-from penstock.spark.egress.retries import Retries
+from penstock.spark.egress.query import NativeSink, ProgramSink, Query, Retries
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
 from penstock.spark.ingest.conversion import Converter
 from penstock.spark.ingest.journal_subscriber import JournalSubscriber

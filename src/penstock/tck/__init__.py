@@ -48,11 +48,10 @@ Names are loaded when they are used: pytest loads this package wherever Penstock
 ``holders.py``             what still refers to an object that should be gone
 ``disposable.py``          a thread for a call that may never return, and that is ended then if
                            there is a way
-``outcome.py``             what a single check found, and the words to understand and fix it
+``outcome.py``             what a single check found, and the words to understand it, fix it and see
+                           it again
 ``report.py``              what a verification found: 43 rows, and for each fault the words to
                            understand and fix it
-``explanation.py``         a failure in words: the rule, what happened, what to change, and how to
-                           see it again
 ``terminal.py``            the report as text for a terminal or a pipe: 80 columns, nothing but
                            ASCII
 ``junit.py``               the report as JUnit XML, which continuous integration shows: one test

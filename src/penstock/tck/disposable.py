@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
-from penstock.tck.explorer.interrupts import interrupt
 from penstock.tck.explorer.trail import locate_thread
+from penstock.tck.explorer.watchdog import interrupt
 from penstock.tck.stillness import POLL, Stopwatch
 
 __all__ = ["DisposableThread"]

@@ -16,7 +16,7 @@ from penstock.tck.check_environment import CheckEnvironment, ControlledEnvironme
 from penstock.tck.claims import NotClaimed
 from penstock.tck.disposable import DisposableThread
 from penstock.tck.explorer import Environment, Exploration, Verdict, explore, replay
-from penstock.tck.explorer.schedules import Schedule
+from penstock.tck.explorer.search import Schedule
 from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus
 from penstock.tck.preflight import Preflight, fly
 from penstock.tck.real_environment import Halted, Hung, RealEnvironment

@@ -6,8 +6,7 @@ import re
 from typing import Final
 from xml.etree import ElementTree
 
-from penstock.tck.explanation import explain
-from penstock.tck.outcome import Outcome, RuleStatus, sortable
+from penstock.tck.outcome import Outcome, RuleStatus, explain, sortable
 from penstock.tck.report import Report
 
 __all__ = ["to_junit"]

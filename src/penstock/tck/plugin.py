@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     schedule = config.getoption("tck_schedule")
     if schedule is not None:
-        from penstock.tck.explorer.schedules import Schedule
+        from penstock.tck.explorer.search import Schedule
 
         try:
             Schedule.parse(schedule)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from penstock.rules import RULES
-from penstock.tck.explanation import WIDTH, explain
-from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleResult, RuleStatus
+from penstock.tck.outcome import PREFLIGHT, WIDTH, Failure, Outcome, RuleResult, RuleStatus, explain
 
 if TYPE_CHECKING:
     from penstock.tck.report import Report

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.api import Processor, Publisher, Subscriber
 from penstock.tck.check import Check
-from penstock.tck.explanation import explain
 from penstock.tck.judge import Experience, Judge
 from penstock.tck.kinds import KINDS, Kind
-from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus, sortable
+from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus, explain, sortable
 
 if TYPE_CHECKING:
     import pytest

@@ -1,31 +1,25 @@
 """For users' own tests of publishers, subscribers and operators. Needs no test framework.
 
-``step_verifier.py``        the step verifier: what a publisher should do, written down as a script
-``script.py``               the steps of a step verifier, and how they are performed against the
-                            signals that come
-``manual_publisher.py``     a publisher that a test drives by hand
-``manual_subscription.py``  the subscription between a manual publisher and one of its subscribers
-``manual_subscriber.py``    a subscriber that a test drives by hand
-``recording.py``            what a publisher signalled, judged signal by signal, and the means to
-                            wait for it
-``signals.py``              the four signals of a publisher as values, for recordings and for
-                            comparison
-``marbles.py``              the notation of marble diagrams: a stream as a line of text
-``alphabet.py``             what the letters of a marble diagram stand for
-``marble_publisher.py``     a publisher that does what a marble diagram shows
-``marble_recording.py``     from signals to a marble diagram
-``expected_error.py``       what a test expects of an error: its type and a pattern in its text
-``options.py``              how long the waits of a test take, and the time that it may own
-``report.py``               the form of every failure message: what went wrong, then all that helps
+``step_verifier.py``      the step verifier: what a publisher should do, written down as a script
+``script.py``             the steps of a step verifier, and how they are performed against the
+                          signals that come
+``manual_publisher.py``   a publisher that a test drives by hand, and its subscriptions
+``manual_subscriber.py``  a subscriber that a test drives by hand
+``recording.py``          what a publisher signalled, as values, judged signal by signal, and the
+                          means to wait for it
+``marbles.py``            the notation of marble diagrams: a stream as a line of text
+``marble_publisher.py``   a publisher that does what a marble diagram shows
+``marble_recording.py``   from signals to a marble diagram
+``expectation.py``        what a test expects of an error, and the form of every failure message
+``options.py``            how long the waits of a test take, and the time that it may own
 """
 
 from penstock.runtime import VirtualTime, collect_undelivered
-from penstock.testing.manual_publisher import ManualPublisher
+from penstock.testing.manual_publisher import ManualPublisher, ManualSubscription
 from penstock.testing.manual_subscriber import ManualSubscriber
-from penstock.testing.manual_subscription import ManualSubscription
 from penstock.testing.marble_publisher import MarblePublisher, marble
 from penstock.testing.marble_recording import record, to_marble
-from penstock.testing.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
+from penstock.testing.recording import OnComplete, OnError, OnNext, OnSubscribe, Signal
 from penstock.testing.step_verifier import StepVerifier
 
 __all__ = [

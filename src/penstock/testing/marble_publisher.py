@@ -11,8 +11,7 @@ from penstock.api import Subscriber
 from penstock.core import COMPLETED, BaseSubscription, require_subscriber
 from penstock.runtime import Clock, SystemClock
 from penstock.runtime.arguments import require_clock, require_seconds
-from penstock.testing.alphabet import Alphabet
-from penstock.testing.marbles import COMPLETION, FAILURE, read_marbles
+from penstock.testing.marbles import COMPLETION, FAILURE, Alphabet, read_marbles
 
 __all__ = ["MarblePublisher", "marble"]
 

@@ -8,11 +8,10 @@ from typing import TypeVar
 from penstock.api import UNBOUNDED, Publisher
 from penstock.runtime import VirtualTime
 from penstock.runtime.arguments import require_int, require_seconds
-from penstock.testing.alphabet import Alphabet
 from penstock.testing.manual_subscriber import ManualSubscriber
-from penstock.testing.marbles import COMPLETION, FAILURE, draw_marbles
+from penstock.testing.marbles import COMPLETION, FAILURE, Alphabet, draw_marbles
 from penstock.testing.options import require_virtual_time
-from penstock.testing.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
+from penstock.testing.recording import OnComplete, OnError, OnNext, OnSubscribe, Signal
 
 __all__ = ["record", "to_marble"]
 

@@ -10,7 +10,7 @@ from penstock.api import Publisher
 from penstock.rules import cite
 from penstock.runtime import VirtualTime
 from penstock.testing.manual_subscriber import ManualSubscriber
-from penstock.testing.signals import OnNext, OnSubscribe, Signal
+from penstock.testing.recording import OnNext, OnSubscribe, Signal
 
 __all__ = ["Performance", "Step", "Unmet"]
 

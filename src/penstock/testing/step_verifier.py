@@ -9,12 +9,11 @@ from typing import Generic, Self, TypeVar
 from penstock.api import UNBOUNDED, Publisher
 from penstock.runtime import VirtualTime, shorten
 from penstock.runtime.arguments import require_int, require_seconds
-from penstock.testing.expected_error import ErrorType, ExpectedError
+from penstock.testing.expectation import ErrorType, ExpectedError, report
 from penstock.testing.manual_subscriber import ManualSubscriber
 from penstock.testing.options import require_timeout, require_virtual_time
-from penstock.testing.report import report
+from penstock.testing.recording import OnComplete, OnError
 from penstock.testing.script import Performance, Step, Unmet
-from penstock.testing.signals import OnComplete, OnError
 
 __all__ = ["StepVerifier"]
 

@@ -16,7 +16,7 @@ from penstock.core import AsyncSubscriber, IdentityProcessor, SyncSubscriber
 from penstock.examples import ExecutorPublisher, IterablePublisher
 from penstock.flow.multicast.broadcast import Broadcast
 from penstock.guard import guard
-from penstock.guard.guarded import Guarded
+from penstock.guard.reports import Guarded
 from penstock.runtime import CallingThread, Executor, ThreadPool, VirtualTime
 from tests.guard.unit.conformant import NestsALittle, Recorder
 

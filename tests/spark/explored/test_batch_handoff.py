@@ -11,12 +11,12 @@ import pytest
 import penstock.core
 import penstock.flow.engine.fusion
 import penstock.flow.engine.subscription
-import penstock.spark.egress.batch_handoff
+import penstock.spark.egress.batch_delivery
 from penstock.core import COMPLETED
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
-from penstock.spark.egress.batch_handoff import BatchHandoff, HandoffBatch
+from penstock.spark.egress.batch_delivery import BatchHandoff, HandoffBatch
 from penstock.spark.failures import Stopped
 from penstock.tck import Environment
 from tests.flow.explored.parties import SerialSubscriber
@@ -26,7 +26,7 @@ SUBJECT = [
     penstock.core,
     penstock.flow.engine.subscription,
     penstock.flow.engine.fusion,
-    penstock.spark.egress.batch_handoff,
+    penstock.spark.egress.batch_delivery,
 ]
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from penstock.tck.explorer import budget
-from penstock.tck.explorer.budget import Budget
+from penstock.tck.explorer import session as budget
+from penstock.tck.explorer.watchdog import Budget
 
 
 @dataclass

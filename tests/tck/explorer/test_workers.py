@@ -13,8 +13,7 @@ import threading
 import pytest
 
 from penstock.tck import Environment, Verdict, explore
-from penstock.tck.explorer.cores import OneCore
-from penstock.tck.explorer.workers import Worker, Workers
+from penstock.tck.explorer.workers import OneCore, Worker, Workers
 from tests.tck.explorer import hostile
 from tests.tck.explorer.judging import holds
 

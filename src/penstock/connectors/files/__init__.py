@@ -7,8 +7,8 @@
 ``followed_log.py``       a log that grows, through all the files that it becomes when it is rotated
 ``tailed_file.py``        a file that grows, opened at a byte: its lines, and how to tell it from
                           every other file
-``rotated_files.py``      the earlier files of a log: the names that they get when it is rotated
-``compressed.py``         compressed files, read as what they were
+``rotated_files.py``      the earlier files of a log: the names that they get when it is rotated,
+                          and what is in them
 ``json_lines_sink.py``    files with one element on each line, as JSON, as sinks
 ``csv_sink.py``           CSV files as sinks
 ``text_file.py``          a file of lines as a sink that has each row once, over kills and restarts

@@ -10,7 +10,7 @@ from typing import Any
 
 from penstock.connectors.files.file_start import sink_file
 from penstock.connectors.files.text_file import TextFile
-from penstock.connectors.shared.named_fields import require_columns, values_of
+from penstock.connectors.shared.formats import require_columns, values_of
 from penstock.connectors.shared.writer import Writer
 from penstock.runtime.arguments import PathGiven
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from penstock.connectors.files.from_file import from_file
-from penstock.connectors.shared.lines import LINE_BYTES, LineTooLong, bounded_lines, length_of
+from penstock.connectors.shared.formats import LINE_BYTES, LineTooLong, bounded_lines, length_of
 from penstock.flow import Flow
 from penstock.flow.checks import require_callable
 from penstock.runtime import shorten

@@ -20,7 +20,7 @@ from penstock.connectors.files.rotation import (
     numbered_files,
     require_rotation,
 )
-from penstock.connectors.shared.existing import (
+from penstock.connectors.shared.durable_files import (
     IfExists,
     has_planned,
     require_choice_if_exists,

@@ -8,15 +8,19 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from penstock.connectors.files.compressed import is_compressed
-from penstock.connectors.files.rotated_files import RotatedFile, inode_of, rotated_files
+from penstock.connectors.files.rotated_files import (
+    RotatedFile,
+    inode_of,
+    is_compressed,
+    rotated_files,
+)
 from penstock.connectors.files.tailed_file import (
     FileRewritten,
     TailedFile,
     TailPosition,
     first_bytes,
 )
-from penstock.connectors.shared.connection_events import SourceListener
+from penstock.connectors.shared.reconnecting import SourceListener
 
 __all__ = ["FollowedLog"]
 

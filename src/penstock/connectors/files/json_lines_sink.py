@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.connectors.files.file_start import sink_file
 from penstock.connectors.files.text_file import TextFile
-from penstock.connectors.shared.json_text import json_text
+from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.writer import Writer
 from penstock.flow.checks import require_callable
 from penstock.runtime.arguments import PathGiven

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.connectors.files.from_file import from_file
-from penstock.connectors.shared.lines import LINE_BYTES, bounded_lines
+from penstock.connectors.shared.formats import LINE_BYTES, bounded_lines
 from penstock.flow import Flow
 from penstock.runtime.arguments import PathGiven, require_file, require_int
 

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 from penstock.connectors.files.followed_log import FollowedLog
 from penstock.connectors.files.json_lines_source import value_of
 from penstock.connectors.files.tailed_file import TailPosition
-from penstock.connectors.shared.connection_events import SourceListener, current_listener
-from penstock.connectors.shared.lines import LINE_BYTES
+from penstock.connectors.shared.formats import LINE_BYTES
+from penstock.connectors.shared.reconnecting import SourceListener, current_listener
 from penstock.flow import Flow
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext
 from penstock.flow.engine.stage import Origin

@@ -8,8 +8,8 @@ from collections import deque
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from penstock.connectors.files.compressed import is_compressed, open_plain, read_first
-from penstock.connectors.shared.lines import LINE_BYTES, LineTooLong, length_of
+from penstock.connectors.files.rotated_files import is_compressed, open_plain, read_first
+from penstock.connectors.shared.formats import LINE_BYTES, LineTooLong, length_of
 
 __all__ = ["FileRewritten", "TailPosition", "TailedFile", "first_bytes"]
 

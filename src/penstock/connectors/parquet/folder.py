@@ -18,7 +18,7 @@ from pyarrow.parquet import ParquetFile, ParquetWriter
 
 from penstock.connectors.parquet.rows import CONNECTOR, RowGroup
 from penstock.connectors.shared import durable_files
-from penstock.connectors.shared.existing import IfExists, has_planned, require_writable
+from penstock.connectors.shared.durable_files import IfExists, has_planned, require_writable
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
 
 __all__ = ["ParquetFolder"]

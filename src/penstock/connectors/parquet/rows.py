@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pyarrow
 
-from penstock.connectors.shared.named_fields import fields_of, values_of
+from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.runtime import shorten
 
 __all__ = ["CONNECTOR", "RowGroup"]

@@ -8,7 +8,7 @@ import pyarrow
 
 from penstock.connectors.parquet.folder import ParquetFolder
 from penstock.connectors.parquet.rows import CONNECTOR
-from penstock.connectors.shared.existing import require_choice_if_exists, require_parent
+from penstock.connectors.shared.durable_files import require_choice_if_exists, require_parent
 from penstock.connectors.shared.writer import Writer
 from penstock.runtime import shorten
 from penstock.runtime.arguments import PathGiven, require_folder_path, require_int

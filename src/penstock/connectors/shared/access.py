@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from penstock.connectors.shared.connection_events import current_listener
+from penstock.connectors.shared.reconnecting import current_listener
 from penstock.connectors.shared.tls import SourceTls, require_source_tls
 from penstock.runtime import shorten, shown_address
 

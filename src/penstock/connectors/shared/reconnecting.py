@@ -1,18 +1,76 @@
-"""A connection that is made again when it is lost."""
+"""A connection that is made again when it is lost, and listeners that are told of it.
+
+Code that assembles sources, as a pipeline does, may listen to all of them; no source needs to know.
+"""
 
 from __future__ import annotations
 
 import logging
 from asyncio import sleep
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Final
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Protocol
 
-from penstock.connectors.shared.connection_events import SourceListener
 from penstock.flow import Retry
 from penstock.flow.checks import require_callable
 from penstock.runtime import shorten
 
-__all__ = ["FOREVER", "ConnectionLost", "Reconnecting", "Tell", "require_reconnect", "require_tell"]
+__all__ = [
+    "FOREVER",
+    "ConnectionLost",
+    "Reconnecting",
+    "SourceListener",
+    "Tell",
+    "announced",
+    "current_listener",
+    "listening",
+    "require_reconnect",
+    "require_tell",
+]
+
+
+class SourceListener(Protocol):
+    """Is told by a source what happens to it; called on any thread."""
+
+    def connects_to(self, url: str) -> object:
+        """The source was assembled, and will connect there when it runs. The url has no secrets."""
+
+    def has_advice(self, words: str) -> object:
+        """The source works as it was assembled, but should be changed. No secrets in ``words``."""
+
+    def has_trouble(self, words: str) -> object:
+        """Something keeps it from its work; an empty text says that all is well again."""
+
+    def has_lost(self, elements: int | None, words: str) -> object:
+        """Elements can never be read any more: so many, or ``None`` if it is not known how many."""
+
+
+_listener: ContextVar[SourceListener | None] = ContextVar("listener of sources", default=None)
+
+
+@contextmanager
+def listening(listener: SourceListener) -> Iterator[None]:
+    """Have ``listener`` told by all sources that are assembled meanwhile, whenever they run."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def current_listener() -> SourceListener | None:
+    """The listener of a source that is assembled now."""
+    return _listener.get()
+
+
+def announced(url: str) -> SourceListener | None:
+    """Say where a source connects to; returns the listener to tell what keeps it from that."""
+    listener = current_listener()
+    if listener is not None:
+        listener.connects_to(url)
+    return listener
+
 
 FOREVER: Final = Retry(times=None, backoff=0.2, longest=10)
 """How sources come back unless the user says otherwise."""

@@ -8,15 +8,15 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from penstock.connectors.shared.access import Access
-from penstock.connectors.shared.client_certificate import WANTED, wants_certificate
-from penstock.connectors.shared.connection_events import announced
 from penstock.connectors.shared.loop_thread import where_a_loop_is
 from penstock.connectors.shared.reconnecting import (
     Reconnecting,
     Tell,
+    announced,
     require_reconnect,
     require_tell,
 )
+from penstock.connectors.shared.tls import WANTED, wants_certificate
 from penstock.flow import Retry
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import Elements, RunContext

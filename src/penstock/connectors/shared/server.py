@@ -17,13 +17,14 @@ from typing import Any, Final, Literal, TypeAlias
 from penstock.api import Publisher
 from penstock.connectors.shared.admission import Authenticate, Request
 from penstock.connectors.shared.connection_subscriber import ConnectionSubscriber
-from penstock.connectors.shared.listening_socket import (
+from penstock.connectors.shared.loop_thread import LoopThread
+from penstock.connectors.shared.sockets import (
+    BOUNDED_SENDING,
+    WATCHED,
     ListeningSocket,
     most_connections,
     quiet_about_descriptors,
 )
-from penstock.connectors.shared.loop_thread import LoopThread
-from penstock.connectors.shared.socket_options import BOUNDED_SENDING, WATCHED
 from penstock.connectors.shared.tls import ServerTls, require_server_tls
 from penstock.delivery import Level
 from penstock.flow import Flow

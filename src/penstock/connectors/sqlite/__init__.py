@@ -1,8 +1,6 @@
 """Tables of SQLite databases as sinks.
 
-``sink.py``        tables of SQLite databases as sinks
-``table.py``       a table of a SQLite database that has each row once, over kills and restarts of a
-                   checkpoint
-``statements.py``  the SQL for SQLite: statements with names of any kind in them, and values that it
-                   can store
+``sink.py``   tables of SQLite databases as sinks
+``table.py``  a table of a SQLite database that has each row once, over kills and restarts of a
+              checkpoint
 """

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from penstock.connectors.shared.existing import require_parent
+from penstock.connectors.shared.durable_files import require_parent
 from penstock.connectors.shared.writer import Writer
-from penstock.connectors.sqlite.statements import CONNECTOR, TableShape
-from penstock.connectors.sqlite.table import SqliteTable
+from penstock.connectors.sqlite.table import CONNECTOR, SqliteTable, TableShape
 from penstock.runtime.arguments import (
     PathGiven,
     require_int,

@@ -23,8 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from penstock.api import UNBOUNDED
 from penstock.connectors.shared.admission import Admission, Authenticate, Refusal, Request
 from penstock.connectors.shared.connection_log import quiet
-from penstock.connectors.shared.json_text import json_text
-from penstock.connectors.shared.listening_socket import ListeningSocket
+from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.remote_error import ClientMistake, told
 from penstock.connectors.shared.server import (
     FlowFactory,
@@ -35,6 +34,7 @@ from penstock.connectors.shared.server import (
     Stop,
     served,
 )
+from penstock.connectors.shared.sockets import ListeningSocket
 from penstock.connectors.shared.tls import ServerTls
 from penstock.connectors.sse.events import COMPLETE, FAILURE, event_text
 from penstock.flow import Flow

@@ -22,7 +22,7 @@ from penstock.connectors.shared.remote import (
     RemoteStream,
 )
 from penstock.connectors.shared.remote_error import RemoteError
-from penstock.connectors.shared.socket_options import SMALL_WINDOW, WATCHED
+from penstock.connectors.shared.sockets import SMALL_WINDOW, WATCHED
 from penstock.connectors.shared.tls import SourceTls, certificate_problem
 from penstock.connectors.sse.bounded_stream import (
     ENCODING,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, Final
 
-from penstock.connectors.shared.lines import LINE_BYTES, LineTooLong
+from penstock.connectors.shared.formats import LINE_BYTES, LineTooLong
 from penstock.flow import Flow
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PrefetchSubscriber

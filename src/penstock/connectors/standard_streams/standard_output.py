@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from penstock.connectors.shared.json_text import json_text
+from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.writer import Writer
 from penstock.delivery import Epoch, Level
 from penstock.flow.checks import require_callable

@@ -18,8 +18,7 @@ from penstock.api import UNBOUNDED
 from penstock.connectors.shared.admission import Admission, Authenticate, Refusal, Request
 from penstock.connectors.shared.connection_log import quiet
 from penstock.connectors.shared.connection_subscriber import ConnectionSubscriber
-from penstock.connectors.shared.json_text import json_text
-from penstock.connectors.shared.listening_socket import HANDSHAKE, ListeningSocket
+from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.remote_error import ClientMistake, told
 from penstock.connectors.shared.server import (
     FlowFactory,
@@ -30,8 +29,9 @@ from penstock.connectors.shared.server import (
     Stop,
     served,
 )
+from penstock.connectors.shared.sockets import HANDSHAKE, ListeningSocket
 from penstock.connectors.shared.tls import ServerTls
-from penstock.connectors.websocket.frames import (
+from penstock.connectors.websocket.credit import (
     COMPLETE,
     PROTOCOL,
     FrameError,

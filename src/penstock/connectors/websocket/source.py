@@ -31,13 +31,14 @@ from penstock.connectors.shared.remote import (
     RemoteStream,
 )
 from penstock.connectors.shared.remote_error import RemoteError
-from penstock.connectors.shared.socket_options import SMALL_WINDOW, WATCHED
+from penstock.connectors.shared.sockets import SMALL_WINDOW, WATCHED
 from penstock.connectors.shared.tls import SourceTls, certificate_problem
-from penstock.connectors.websocket.credit import CreditSubscription, from_coroutine_with_credit
-from penstock.connectors.websocket.frames import (
+from penstock.connectors.websocket.credit import (
     CANCEL,
     PROTOCOL,
+    CreditSubscription,
     FrameError,
+    from_coroutine_with_credit,
     read_frame,
     request_frame,
 )

@@ -1,31 +1,22 @@
 """From Spark's batches to elements, as they are wanted, and until they are committed.
 
-``query.py``                 one query of Spark, from its start to its end, as the thread that waits
-                             for it sees it
-``dataframe_sinks.py``       sinks that Spark itself serves: each gets the DataFrame of every batch,
-                             and its number
-``batch_folders.py``         ``write_with_spark``: files that Spark writes, one folder for each
-                             batch, each row once
-``batch_transport.py``       how batches come back to this program: by a call of Spark's, or from a
-                             server by a socket
-``token_gate.py``            a socket that hands on connections that know a token, and holds few
-                             others for a short time
-``transport_encryption.py``  TLS for the way on which batches come back from a server of Spark
-                             Connect
-``batch_delivery.py``        what becomes of a batch in this program: its rows go out, then the
-                             listener commits it
-``batch_handoff.py``         where Spark's batches become elements: each one waits here until it is
-                             delivered
-``batch_elements.py``        what a batch of Spark becomes in this program: rows, Arrow batches, a
-                             batch with its number
-``rows.py``                  from Arrow batches to rows: named tuples, whose class is made once for
-                             each set of names
-``acknowledgement.py``       whether a batch that Spark commits has left this program, and nothing
-                             of it waits here
-``batch_counts.py``          what Spark itself counts in its batches, from the progress that it
-                             reports of each
-``late_rows.py``             how many rows came too late for an aggregation: Spark counts groups,
-                             after adding up their rows
-``retries.py``               when a query is started again that has lost a worker, or could not
-                             write its files
+``query.py``            one query of Spark, from its start to its end, and when it is started again
+``dataframe_sinks.py``  sinks that Spark itself serves: each gets the DataFrame of every batch, and
+                        its number
+``batch_folders.py``    ``write_with_spark``: files that Spark writes, one folder for each batch,
+                        each row once
+``batch_transport.py``  how batches come back to this program: by a call of Spark's, or from a
+                        server by TLS
+``token_gate.py``       a socket that hands on connections that know a token, and holds few others
+                        for a short time
+``batch_delivery.py``   what becomes of a batch here: it waits, its rows go out, then the listener
+                        commits it
+``batch_elements.py``   what a batch of Spark becomes in this program: rows, Arrow batches, a batch
+                        with its number
+``rows.py``             from Arrow batches to rows: named tuples, whose class is made once for each
+                        set of names
+``acknowledgement.py``  whether a batch that Spark commits has left this program, and nothing of it
+                        waits here
+``batch_counts.py``     what Spark itself counts in its batches, and how many rows came too late for
+                        an aggregation
 """

@@ -1,7 +1,8 @@
-"""One query of Spark, from its start to its end, as the thread that waits for it sees it."""
+"""One query of Spark, from its start to its end, and when it is started again."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,18 +11,81 @@ from time import sleep
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from penstock.delivery import DeliveryRefused
-from penstock.spark.egress.batch_counts import BatchCount, counted, observed
+from penstock.spark.egress.batch_counts import BatchCount, LateRowCount, counted, observed
 from penstock.spark.egress.batch_transport import BatchTransport, Deliver, transport_from
 from penstock.spark.egress.dataframe_sinks import BatchFanOut
-from penstock.spark.egress.late_rows import LateRowCount
-from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
+from penstock.spark.failures import (
+    OutOfSpace,
+    SparkFailed,
+    SparkLost,
+    Stopped,
+    WorkerLost,
+    explained,
+)
 from penstock.spark.workers.journal_source import JournalRead
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-__all__ = ["NativeSink", "ProgramSink", "Query", "Transform"]
+__all__ = [
+    "PAUSES",
+    "NativeSink",
+    "ProgramSink",
+    "Query",
+    "Retries",
+    "Transform",
+]
+
+PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""The seconds before a query is started again that lost a worker."""
+SPACE_PAUSE: Final = 2.0
+"""The seconds before a query is started again that could not write."""
+
+logger = logging.getLogger("penstock")
+
+
+class Retries:
+    """Counts the starts of the query of a pipeline, and says so.
+
+    ``restarts``  how often it was started again since it had lost a worker
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._tries = 0
+        self._full: OutOfSpace | None = None
+        self.restarts = 0
+
+    @property
+    def is_out_of_space(self) -> bool:
+        """Whether nothing was done since the query could not write."""
+        return self._full is not None
+
+    def progressed(self) -> None:
+        """A batch is done: what was before does not count any more."""
+        self._tries = 0
+        if self._full is not None:
+            self._full = None
+            logger.warning("%s: there is space again", self._name)
+
+    def pause_after(self, failure: WorkerLost | OutOfSpace) -> float:
+        """The seconds to wait; raises the failure itself after too many lost workers.
+
+        A full disk is waited for however long that takes, as the journal does.
+        """
+        if isinstance(failure, OutOfSpace):
+            if self._full is None:
+                logger.warning("%s: %s; goes on when there is", self._name, failure)
+            self._full = failure
+            return SPACE_PAUSE
+        if self._tries == len(PAUSES):
+            raise failure
+        self._tries += 1
+        self.restarts += 1
+        logger.warning("%s: %s; goes on from the checkpoint", self._name, failure)
+        return PAUSES[self._tries - 1]
+
 
 IDLE: Final = "Waiting for data to arrive"
 LOOK: Final = 0.05

@@ -2,14 +2,10 @@
 
 ``on_own_thread.py``       where a source runs while its elements are recorded
 ``journal_subscriber.py``  the subscriber that takes elements from upstream into a journal
-``portion.py``             rows on their way into a journal, and how many elements they stand for
-``capacity.py``            how many elements a journal has room for, and what is said when the disk
-                           has none
+``portion.py``             rows on their way into a journal, and for how many elements it has room
 ``conversion.py``          from elements to the batches that Spark reads, and which elements do not
                            fit
 ``encoding.py``            from Python values to Arrow columns, with no value changed on the way
-``columnar.py``            elements that are columns already: checked, and copied only if they must
-                           be
 ``schema.py``              the schema of what crosses onto Spark: one description for Arrow, for
                            Spark and for people
 ``ddl.py``                 reads a schema that is written as in SQL, such as ``flight long, origin

@@ -29,8 +29,13 @@ from penstock.runtime import (
     Timer,
     report_undelivered,
 )
-from penstock.spark.ingest.capacity import ElementSizes, log_space
-from penstock.spark.ingest.portion import ElementConverter, Portion, rows_of_each
+from penstock.spark.ingest.portion import (
+    ElementConverter,
+    ElementSizes,
+    Portion,
+    log_space,
+    rows_of_each,
+)
 from penstock.spark.journal import Journal, JournalFull, NoSpace
 
 __all__ = ["JournalSubscriber"]

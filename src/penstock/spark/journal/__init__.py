@@ -18,9 +18,8 @@ Each byte of the rows is covered by a checksum, and nothing is ever unpickled.
 ``reader.py``         the reader's side of a journal, for the processes of Spark
 ``record.py``         the form of a record: a header of 64 bytes, the source's position, and a batch
                       in Arrow's form
-``segments.py``       the segments of a journal: files of records, each named by the number of its
-                      first row
-``bounds.py``         which rows a journal holds for certain, in a small file beside the segments
+``segments.py``       the segments of a journal, files of records, and which of their rows it holds
+                      for certain
 ``identity.py``       which journal this is: its identity and the columns of its rows, in a file
                       that never changes
 ``store.py``          what a journal needs of the place where its files are
@@ -32,7 +31,6 @@ Each byte of the rows is covered by a checksum, and nothing is ever unpickled.
 ``errors.py``         what can be wrong with a journal, each with a sentence that says what to do
 """
 
-from penstock.spark.journal.bounds import Bounds
 from penstock.spark.journal.errors import (
     JournalDamaged,
     JournalError,
@@ -44,6 +42,7 @@ from penstock.spark.journal.errors import (
     SchemaChanged,
 )
 from penstock.spark.journal.reader import JournalReader, Range
+from penstock.spark.journal.segments import Bounds
 from penstock.spark.journal.store import Place
 from penstock.spark.journal.writer import Journal
 

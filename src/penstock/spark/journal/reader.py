@@ -8,11 +8,16 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from penstock.spark.journal.bounds import Bounds, read_bounds
 from penstock.spark.journal.errors import JournalDamaged, JournalUnusable, RowsUnavailable
 from penstock.spark.journal.identity import JournalIdentity, read_identity
 from penstock.spark.journal.record import RecordKind
-from penstock.spark.journal.segments import JournalSegment, SegmentContent, list_segments
+from penstock.spark.journal.segments import (
+    Bounds,
+    JournalSegment,
+    SegmentContent,
+    list_segments,
+    read_bounds,
+)
 from penstock.spark.journal.store import Place, open_store
 
 __all__ = ["JournalReader", "Range"]

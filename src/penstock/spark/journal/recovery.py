@@ -9,11 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from penstock.spark.journal.bounds import BOUNDS, Bounds, read_bounds
 from penstock.spark.journal.errors import JournalDamaged
 from penstock.spark.journal.identity import JournalIdentity
 from penstock.spark.journal.record import Record, RecordKind
-from penstock.spark.journal.segments import JournalSegment, SegmentContent, list_segments
+from penstock.spark.journal.segments import (
+    BOUNDS,
+    Bounds,
+    JournalSegment,
+    SegmentContent,
+    list_segments,
+    read_bounds,
+)
 from penstock.spark.journal.store import Store
 
 __all__ = ["RecoveredJournal", "recover"]

@@ -12,7 +12,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from penstock.runtime.arguments import require_int
-from penstock.spark.journal.bounds import BOUNDS, Bounds
 from penstock.spark.journal.errors import JournalDamaged, JournalFull, JournalUnusable, NoSpace
 from penstock.spark.journal.identity import (
     LABEL,
@@ -24,7 +23,13 @@ from penstock.spark.journal.identity import (
 )
 from penstock.spark.journal.record import RecordKind, encode
 from penstock.spark.journal.recovery import RecoveredJournal, recover
-from penstock.spark.journal.segments import JournalSegment, list_segments, segment_name
+from penstock.spark.journal.segments import (
+    BOUNDS,
+    Bounds,
+    JournalSegment,
+    list_segments,
+    segment_name,
+)
 from penstock.spark.journal.store import Place, SegmentFile, Store, open_store
 
 __all__ = ["Journal"]

@@ -4,5 +4,4 @@
                      put on it
 ``state_plan.py``    what the state of a query means, as text that stays the same as long as the
                      meaning does
-``state_code.py``    the functions of the user that keep state themselves, known by what they do
 """

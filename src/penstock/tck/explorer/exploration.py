@@ -7,8 +7,14 @@ from types import ModuleType
 
 from penstock.tck.explorer.options import checked_options
 from penstock.tck.explorer.report import Exploration, Verdict, Violation
-from penstock.tck.explorer.schedules import Schedule
-from penstock.tck.explorer.search import OTHER_WAY, DepthFirst, Guided, RandomWalk, SchedulePlan
+from penstock.tck.explorer.search import (
+    OTHER_WAY,
+    DepthFirst,
+    Guided,
+    RandomWalk,
+    Schedule,
+    SchedulePlan,
+)
 from penstock.tck.explorer.session import Result, Scenario, Session, open_session
 from penstock.tck.explorer.task import End
 from penstock.tck.explorer.tracing import Level

@@ -16,25 +16,57 @@ import sys
 import threading
 import time
 import weakref
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Self
 
-from penstock.tck.explorer.bases import stand_ins_for_bases
 from penstock.tck.explorer.clocks import stand_ins_for_functions
 from penstock.tck.explorer.copies import copy_primitive, is_primitive
 from penstock.tck.explorer.locks import Condition, Lock, RLock
 from penstock.tck.explorer.places import PatchedPlace, places_in
 from penstock.tck.explorer.primitives import BoundedSemaphore, Event, Semaphore, SimpleQueue
-from penstock.tck.explorer.task import Abort
+from penstock.tck.explorer.scheduler import ScheduledRun
+from penstock.tck.explorer.task import Abort, current_task
 from penstock.tck.explorer.threads import (
     hash_by_number,
     numbered,
     order_by_number,
+    stand_ins_for_bases,
     stand_ins_for_thread,
 )
 
-__all__ = ["Patches"]
+__all__ = [
+    "Patches",
+    "quiet_after_its_run",
+]
+
+
+def quiet_after_its_run(real_init: Callable[..., None]) -> Callable[..., None]:
+    """Return an ``__init__`` of loops that report nothing once their run is over.
+
+    A run that is over unwinds its threads. So tasks are left where they stand, or have failed with
+    what unwound them; asyncio would write a message about each of them, at any time later.
+    """
+
+    def init(self: AbstractEventLoop, *arguments: Any, **options: Any) -> None:
+        real_init(self, *arguments, **options)
+        task = current_task()
+        if task is not None:
+            self.set_exception_handler(reporting_during(task.run))
+
+    return init
+
+
+def reporting_during(run: ScheduledRun) -> Callable[[AbstractEventLoop, dict[str, Any]], object]:
+    """Return a handler that does as usual until ``run`` is over."""
+
+    def report(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not run.aborting:
+            loop.default_exception_handler(context)
+
+    return report
+
 
 _MISSING = object()
 
@@ -136,7 +168,7 @@ class Patches:
         # Imported here: those that do not explore need not wait for asyncio.
         from asyncio import BaseEventLoop
 
-        from penstock.tck.explorer.loops import quiet_after_its_run
+        from penstock.tck.explorer.patching import quiet_after_its_run
 
         self._set(BaseEventLoop, "__init__", quiet_after_its_run(BaseEventLoop.__init__))
 

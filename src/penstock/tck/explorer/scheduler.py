@@ -23,11 +23,11 @@ from penstock.tck.explorer.task import (
     End,
     RunEnd,
     RunnableTasks,
+    Timers,
     TracedThread,
     controlled_threads,
     park,
 )
-from penstock.tck.explorer.timers import Timers
 from penstock.tck.explorer.tracing import Tracer
 from penstock.tck.explorer.trail import TrailRecorder, describe_error
 from penstock.tck.explorer.workers import Workers

@@ -1,4 +1,6 @@
-"""Which schedules to run: depth first by number of preemptions, then at random, or one by heart.
+"""Which schedules to run, and schedules as text, such as ``v1:py3.11:gil:12>2,15>1``.
+
+The level is followed by ``+timers`` if a deadline may come while a thread can run.
 
 A schedule is given by its deviations from the default: stay with the running thread, and when it
 cannot go on, take the lowest number. Every run shows the decisions that it met; each other answer
@@ -10,14 +12,90 @@ with two, and none comes twice.
 from __future__ import annotations
 
 import random
+import re
+import sys
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 from penstock.tck.explorer.scheduler import ScheduledRun
+from penstock.tck.explorer.tracing import Level
 
-__all__ = ["OTHER_WAY", "DepthFirst", "Guided", "RandomWalk", "SchedulePlan", "Strategy"]
+__all__ = [
+    "OTHER_WAY",
+    "DepthFirst",
+    "Guided",
+    "RandomWalk",
+    "Schedule",
+    "SchedulePlan",
+    "Strategy",
+]
+
+_FORMAT = "v1"
+_EXAMPLE = "v1:py3.11:gil:12>2,15>1"
+_DEVIATION = re.compile(r"(\d+)>(\d+)", re.ASCII)
+_NONE = "-"
+_TIMERS = "+timers"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Where a run left the default, which is: stay, and when that is impossible, the lowest."""
+
+    level: Level
+    deviations: tuple[tuple[int, int], ...]
+    race_timers: bool = False
+
+    def __str__(self) -> str:
+        steps = ",".join(f"{decision}>{thread}" for decision, thread in self.deviations)
+        timers = _TIMERS if self.race_timers else ""
+        return f"{_FORMAT}:{_this_python()}:{self.level.value}{timers}:{steps or _NONE}"
+
+    @classmethod
+    def parse(cls, text: str) -> Schedule:
+        """Read a schedule; raises `ValueError` that names what is wrong and what is allowed."""
+        if not isinstance(text, str):
+            raise TypeError(f"a schedule is a text like {_EXAMPLE!r}, not {text!r}")
+        parts = text.strip().split(":")
+        if len(parts) != 4:
+            raise ValueError(f"schedule {text!r} does not have four parts as {_EXAMPLE!r} has")
+        version, python, level, steps = parts
+        if version != _FORMAT:
+            raise ValueError(f"schedule {text!r} has format {version!r}; known is {_FORMAT!r}")
+        if python != _this_python():
+            raise ValueError(
+                f"schedule {text!r} was recorded on {python!r} and fits only there; "
+                f"this is {_this_python()!r}"
+            )
+        race_timers = level.endswith(_TIMERS)
+        level = level.removesuffix(_TIMERS)
+        levels = [known.value for known in Level]
+        if level not in levels:
+            raise ValueError(f"schedule {text!r} has level {level!r}; allowed are {levels}")
+        return cls(Level(level), _parse_deviations(text, steps), race_timers)
+
+
+def _parse_deviations(text: str, steps: str) -> tuple[tuple[int, int], ...]:
+    if steps == _NONE:
+        return ()
+    deviations: list[tuple[int, int]] = []
+    for step in steps.split(","):
+        match = _DEVIATION.fullmatch(step)
+        if match is None:
+            raise ValueError(
+                f"schedule {text!r} holds {step!r}; a step is 'decision>thread' like '12>2'"
+            )
+        decision, thread = int(match[1]), int(match[2])
+        if deviations and decision <= deviations[-1][0]:
+            raise ValueError(f"schedule {text!r} has decision {decision} out of order")
+        deviations.append((decision, thread))
+    return tuple(deviations)
+
+
+def _this_python() -> str:
+    return f"py{sys.version_info.major}.{sys.version_info.minor}"
+
 
 Deviations = tuple[tuple[int, int], ...]
 """Pairs of a decision's index and the number of the thread that went on."""

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from penstock.tck.explorer.budget import Budget
-from penstock.tck.explorer.cores import OneCore
 from penstock.tck.explorer.environment import Environment
 from penstock.tck.explorer.options import ExplorationOptions
 from penstock.tck.explorer.patching import Patches
@@ -20,10 +18,15 @@ from penstock.tck.explorer.threads import bound, release_all
 from penstock.tck.explorer.tracers import tracer_for
 from penstock.tck.explorer.tracing import Level, Tracer
 from penstock.tck.explorer.trail import TrailRecorder
-from penstock.tck.explorer.watchdog import execute
-from penstock.tck.explorer.workers import Workers
+from penstock.tck.explorer.watchdog import Budget, execute
+from penstock.tck.explorer.workers import OneCore, Workers
 
-__all__ = ["Result", "Scenario", "Session", "open_session"]
+__all__ = [
+    "Result",
+    "Scenario",
+    "Session",
+    "open_session",
+]
 
 Scenario = Callable[[Environment], object]
 

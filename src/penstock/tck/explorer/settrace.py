@@ -1,15 +1,30 @@
-"""Tracing for Python 3.11: `sys.settrace` reports every instruction of the subject."""
+"""Tracing for Python 3.11: `sys.settrace` reports every instruction of the subject.
+
+The interpreter runs a call from Python to Python without leaving its loop, and does not check for
+other threads when such a call returns. When C code lies between, as for a class, a callable
+object, ``functools.partial`` or the key of ``sorted``, it does check. Only the interpreter's own
+frame knows the difference; Python 3.12 and later report it by `sys.monitoring`.
+
+With a trace function set, CPython 3.11 reports every function that is entered and takes a slower
+way through every instruction, also in code that nobody wants to trace. Most of that is the code of
+the explorer. `sys.monitoring`, which later versions have, does not need this.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any, Self
 
-from penstock.tck.explorer import clocks
-from penstock.tck.explorer.inlining import entered_from_c
+from penstock.tck.explorer import clocks, threads
+from penstock.tck.explorer.environment import Environment
+from penstock.tck.explorer.locks import Condition, Lock, RLock
 from penstock.tck.explorer.opcodes import CALL, VISIBLE, switch_table, visible_table
+from penstock.tck.explorer.primitives import Event, Semaphore, SimpleQueue
 from penstock.tck.explorer.tracing import (
     Level,
     TracedSubject,
@@ -18,9 +33,89 @@ from penstock.tck.explorer.tracing import (
     is_explorers,
     switch_point,
 )
-from penstock.tck.explorer.untraced import untraced_operations
 
-__all__ = ["SettraceTracer"]
+__all__ = [
+    "SettraceTracer",
+    "entered_from_c",
+    "untraced_operations",
+]
+
+# PyFrameObject: the object's head, f_back, then the pointer to the interpreter's frame.
+_INTERPRETER_FRAME = object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p)
+# _PyInterpreterFrame: eight pointers and an int, then the flag that C entered it.
+_IS_ENTRY = 8 * ctypes.sizeof(ctypes.c_void_p) + ctypes.sizeof(ctypes.c_int)
+
+
+def entered_from_c(frame: FrameType) -> bool:
+    """Say whether C code called the function of ``frame``, which must be running."""
+    return _IS_READABLE and _is_entry(frame)
+
+
+def _is_entry(frame: FrameType) -> bool:
+    address = ctypes.c_void_p.from_address(id(frame) + _INTERPRETER_FRAME).value
+    return address is not None and ctypes.c_bool.from_address(address + _IS_ENTRY).value
+
+
+def _is_readable() -> bool:
+    """Check the layout above against two calls whose answers are known."""
+    if sys.implementation.name != "cpython" or sys.version_info[:2] != (3, 11):
+        return False
+    if hasattr(sys, "gettotalrefcount"):  # a debug build has larger objects
+        return False
+
+    def probe(_: object = None) -> bool:
+        return _is_entry(sys._getframe())
+
+    directly = probe()
+    by_way_of_c = min(map(probe, (None,)))
+    return by_way_of_c and not directly
+
+
+_IS_READABLE = _is_readable()
+
+
+# None of these may call code of the subject, such as a predicate or a method that it overrides.
+_OPERATIONS: Mapping[Any, tuple[str, ...]] = {
+    Lock: ("__enter__", "acquire", "release", "locked"),
+    RLock: ("__enter__", "acquire", "release"),
+    Condition: ("wait", "notify"),
+    Event: ("is_set", "set", "clear", "wait"),
+    Semaphore: ("__enter__", "acquire", "release"),
+    SimpleQueue: ("put", "get", "empty", "qsize"),
+    threads: ("_init", "_start", "_join"),
+    Environment: ("par", "settle", "advance"),
+}
+
+
+@contextmanager
+def untraced_operations() -> Iterator[None]:
+    """Within the block, no trace function sees what happens inside the explorer's operations."""
+    traced = [
+        (owner, name, vars(owner)[name]) for owner, names in _OPERATIONS.items() for name in names
+    ]
+    for owner, name, operation in traced:
+        setattr(owner, name, _untraced(operation))
+    try:
+        yield
+    finally:
+        for owner, name, operation in traced:
+            setattr(owner, name, operation)
+
+
+def _untraced(operation: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(operation)
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        trace = sys.gettrace()
+        if trace is None or getattr(self, "calls_subject", False):
+            return operation(self, *arguments, **options)
+        sys.settrace(None)
+        try:
+            return operation(self, *arguments, **options)
+        finally:
+            sys.settrace(trace)
+
+    return call
+
 
 _ANYWHERE = sys.maxsize
 

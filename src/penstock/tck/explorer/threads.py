@@ -1,4 +1,8 @@
-"""Stand-ins for the methods of `threading.Thread`, which keep subclasses of it working.
+"""Stand-ins for methods of the `threading` classes, which keep subclasses of them working.
+
+A subclass that was defined before keeps its base, whose code makes locks by names that are
+replaced. That is enough for most of `threading`, and these are the exceptions. Each serves objects
+that were made in a run; for all others the real method answers.
 
 Each asks first whether a run controls the calling thread; if none does, the real method answers.
 """
@@ -10,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from penstock.tck.explorer.locks import Condition, Lock, RLock
 from penstock.tck.explorer.scheduler import ScheduledRun
 from penstock.tck.explorer.task import TracedThread, current_task
 
@@ -20,8 +25,45 @@ __all__ = [
     "order_by_number",
     "release_all",
     "spawn_thread",
+    "stand_ins_for_bases",
     "stand_ins_for_thread",
 ]
+
+_RealCondition = threading.Condition
+_RealSemaphore = threading.Semaphore
+_RealBoundedSemaphore = threading.BoundedSemaphore
+
+
+def stand_ins_for_bases() -> Mapping[type, Mapping[str, Any]]:
+    """Return the methods to replace, by class."""
+    return {
+        _RealCondition: {
+            name: _delegated(name, getattr(_RealCondition, name))
+            for name in ("wait", "notify", "notify_all", "notifyAll")
+        },
+        _RealBoundedSemaphore: {"__init__": _init_bounded_semaphore},
+    }
+
+
+def _delegated(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that lets a condition of the explorer, over the same lock, do the work."""
+
+    def method(self: Any, *arguments: Any, **options: Any) -> Any:
+        if not isinstance(self._lock, (Lock, RLock)):
+            return real(self, *arguments, **options)
+        twin = vars(self).get("_twin")
+        if twin is None:
+            twin = vars(self)["_twin"] = Condition(self._lock)
+        return getattr(twin, name)(*arguments, **options)
+
+    return method
+
+
+def _init_bounded_semaphore(self: Any, value: int = 1) -> None:
+    # Python 3.11 looks the name Semaphore up, which is replaced.
+    _RealSemaphore.__init__(self, value)
+    self._initial_value = value
+
 
 _active: dict[int | None, threading.Thread] = vars(threading)["_active"]
 _DEFAULT_NAME = re.compile(r"Thread-\d+(?: \((?P<target>.*)\))?")

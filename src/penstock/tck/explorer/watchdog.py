@@ -7,12 +7,13 @@ when a run is over. A thread that cannot be ended is counted as leaked.
 
 from __future__ import annotations
 
+import ctypes
 import time
+from _thread import get_ident
 from collections.abc import Callable
 from functools import partial
+from typing import Any, Final
 
-from penstock.tck.explorer.budget import Budget
-from penstock.tck.explorer.interrupts import interrupt
 from penstock.tck.explorer.scheduler import ScheduledRun
 from penstock.tck.explorer.task import (
     Abort,
@@ -24,7 +25,81 @@ from penstock.tck.explorer.task import (
 )
 from penstock.tck.explorer.trail import locate_thread
 
-__all__ = ["execute"]
+__all__ = [
+    "Budget",
+    "execute",
+    "interrupt",
+]
+
+WAITING: Final = 10.0
+"""Seconds of the wall clock that count as one, for what waits instead of computing."""
+
+# Taken before any exploration replaces them.
+_monotonic = time.monotonic
+_process_time = time.process_time
+
+_SOME_INSTRUCTIONS = 1000
+
+_set_exception: Any = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+
+class Budget:
+    """Seconds of work, as the process has computed them.
+
+    So as many schedules are run on a busy machine as on an idle one, and the verdict is the same.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._began, self._computed = _monotonic(), _process_time()
+
+    @property
+    def left(self) -> float:
+        """How much of it there is."""
+        computed = _process_time() - self._computed
+        return self._seconds - max(computed, (_monotonic() - self._began) / WAITING)
+
+    def is_spent(self, share: float = 1.0) -> bool:
+        """Say whether more than ``share`` of it is used up."""
+        return self.left < (1.0 - share) * self._seconds
+
+
+class _Received(BaseException):
+    """Sent by a thread to itself."""
+
+
+def interrupt(
+    ident: int,
+    error: type[BaseException],
+    has_ended: Callable[[], object],
+    wake: Callable[[], object] | None = None,
+) -> bool:
+    """Raise ``error`` in a thread as soon as it executes Python code; say if that ended it.
+
+    ``has_ended`` waits for a while; ``wake`` ends what the thread waits for. While an exception
+    is on its way to some thread, CPython 3.11 checks for it whenever a traced function is entered,
+    in any thread, and never gets on. So both must be functions of C, no Python function is called
+    here until the exception is delivered or taken back, and the mark that it leaves is wiped
+    out by receiving one.
+    """
+    target, me = ctypes.c_ulong(ident), ctypes.c_ulong(get_ident())
+    try:
+        _set_exception(target, ctypes.py_object(error))
+        try:
+            if wake is not None:
+                wake()
+        except RuntimeError:
+            pass  # it was woken in the meantime
+        if has_ended():
+            return True
+        _set_exception(target, ctypes.py_object())
+        _set_exception(me, ctypes.py_object(_Received))
+        for _ in range(_SOME_INSTRUCTIONS):
+            pass
+    except _Received:
+        pass
+    return False
+
 
 _SLICE = 0.05
 """Seconds between two samples of a run. Samples are counted, not seconds, so that a machine that

@@ -1,4 +1,6 @@
-"""The system threads of an exploration: each serves one task of a run after the other.
+"""The system threads of an exploration, on one core: each serves one task after the other.
+
+Only one of them runs at any time, and waking a thread on another core takes several times as long.
 
 To start a thread takes several times as long as to wake one. A thread that has served must look
 like a new one to the next task, so it forgets its thread-local data, its context and its hooks. It
@@ -10,16 +12,71 @@ from __future__ import annotations
 
 import _thread
 import ctypes
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextvars import Context
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from penstock.tck.explorer.cores import OneCore
+__all__ = [
+    "OneCore",
+    "Worker",
+    "Workers",
+]
 
-__all__ = ["Worker", "Workers"]
+
+def _find_core_query() -> Callable[[], Any] | None:
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    try:
+        return ctypes.CDLL(None).sched_getcpu
+    except (AttributeError, OSError, TypeError):
+        return None
+
+
+_this_core = _find_core_query()
+
+
+class OneCore:
+    """The core of an exploration: speed only, and nothing at all where the system has no say."""
+
+    def __init__(self) -> None:
+        self.number = -1
+        self._allowed: set[int] = set()
+
+    def __enter__(self) -> Self:
+        if _this_core is not None:
+            self._allowed = os.sched_getaffinity(0)
+            self.choose()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Let the system move the calling thread to a core that is idle."""
+        _bind(self._allowed)
+
+    def choose(self) -> None:
+        """Stay on the core that the calling thread runs on."""
+        if _this_core is not None:
+            self.number = _this_core()
+            _bind({self.number})
+
+    def join(self) -> None:
+        """Bring the calling thread to the chosen core."""
+        _bind({self.number} & self._allowed)
+
+
+def _bind(cores: set[int]) -> None:
+    if cores:
+        try:
+            os.sched_setaffinity(0, cores)
+        except OSError:
+            pass  # the system may not allow it
+
 
 _EXIT_PATIENCE = 0.2
 

@@ -1,13 +1,18 @@
-"""What a test expects of an error: its type and a pattern in its text."""
+"""What a test expects of an error, and the form of every failure message."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from penstock.runtime import shorten
 
-__all__ = ["ErrorType", "ExpectedError"]
+__all__ = [
+    "ErrorType",
+    "ExpectedError",
+    "report",
+]
 
 ErrorType: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
@@ -48,3 +53,13 @@ def _require_pattern(match: str) -> re.Pattern[str]:
             f"match must be a regular expression, but {match!r} is none: {error};"
             " re.escape takes a text as it is"
         ) from None
+
+
+def report(headline: str, **sections: Iterable[str]) -> str:
+    """A headline, then each section that has lines under its title, indented."""
+    parts = [headline]
+    for title, lines in sections.items():
+        body = "".join(f"\n    {line}" for line in lines)
+        if body:
+            parts.append(f"{title.replace('_', ' ').capitalize()}:{body}")
+    return "\n\n".join(parts)

@@ -1,4 +1,4 @@
-"""The socket at which a server listens: how many it lets in, and how long they may be silent."""
+"""Sockets: what the system is to do with connections, and how many a server lets in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,35 @@ from weakref import WeakSet, WeakValueDictionary
 
 from penstock.connectors.shared.connection_log import RateLimitedLog
 
-__all__ = ["HANDSHAKE", "ListeningSocket", "most_connections", "quiet_about_descriptors"]
+__all__ = [
+    "BOUNDED_SENDING",
+    "HANDSHAKE",
+    "SMALL_WINDOW",
+    "WATCHED",
+    "ListeningSocket",
+    "most_connections",
+    "quiet_about_descriptors",
+]
+
+SMALL_WINDOW: Final = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 * 1024)]
+"""Receive little ahead of what is read, so that the sender has to wait."""
+
+BOUNDED_SENDING: Final = [(socket.SOL_SOCKET, socket.SO_SNDBUF, 256 * 1024)]
+"""Keep little for a client that does not read; the system would keep megabytes for each."""
+
+PROBES: Final = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+
+# By the system, and not by messages: those are not read while nothing is wanted.
+WATCHED: Final = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in PROBES.items()
+        if hasattr(socket, name)
+    ),
+]
+"""Notice within a minute when the other end is gone without a word."""
+
 
 HANDSHAKE: Final = 10.0
 """Seconds that a client has to say what it wants, and to prove that it may."""

@@ -1,0 +1,111 @@
+"""Elements outside of a program: their fields by name, as JSON, as lines of bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from datetime import date, datetime, time
+from typing import Any, BinaryIO, Final
+
+from penstock.runtime import shorten
+from penstock.runtime.arguments import require_texts
+
+__all__ = [
+    "LINE_BYTES",
+    "LineTooLong",
+    "bounded_lines",
+    "fields_of",
+    "json_text",
+    "length_of",
+    "require_columns",
+    "values_of",
+]
+
+
+def fields_of(element: Any) -> Mapping[str, Any] | None:
+    """The fields of a mapping, a named tuple or a dataclass; ``None`` for anything else."""
+    if isinstance(element, Mapping):
+        return element
+    if is_dataclass(element) and not isinstance(element, type):
+        return {field.name: getattr(element, field.name) for field in fields(element)}
+    as_dict = getattr(element, "_asdict", None)
+    return None if as_dict is None else as_dict()
+
+
+def values_of(connector: str, columns: list[str], element: Any) -> list[Any]:
+    """The values of these columns; ``ValueError`` if an element has others."""
+    named = fields_of(element)
+    if named is None:
+        if not isinstance(element, tuple | list) or len(element) != len(columns):
+            raise ValueError(
+                f"{connector}: an element has {', '.join(columns)}, not so {shorten(element)}"
+            )
+        return list(element)
+    if len(named) != len(columns) or not all(column in named for column in columns):
+        raise ValueError(
+            f"{connector}: the columns are {', '.join(columns)}, "
+            f"but an element has {', '.join(map(str, named))}"
+        )
+    return [named[column] for column in columns]
+
+
+def require_columns(connector: str, columns: Iterable[str]) -> list[str]:
+    """``columns``, when they are different names, at least one."""
+    names = require_texts(connector, "columns", columns)
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"{connector}: columns must be different names, at least one, not {names}")
+    return names
+
+
+def json_text(element: Any) -> str:
+    """``element`` as JSON, on one line.
+
+    A named tuple or a dataclass becomes an object; dates and times become texts, as in ISO 8601.
+    What JSON does not have, such as the number that is none, is an error.
+    """
+    return json.dumps(plain(element), default=plain_or_refused, allow_nan=False)
+
+
+def plain(element: Any) -> Any:
+    """An element by names, if its fields have some."""
+    as_dict = getattr(element, "_asdict", None)
+    return element if as_dict is None else as_dict()
+
+
+def plain_or_refused(value: Any) -> Any:
+    """What JSON has in place of a value."""
+    if isinstance(value, date | datetime | time):
+        return value.isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    raise TypeError(f"{shorten(value)} has no form in JSON")
+
+
+LINE_BYTES: Final = 16 * 1024 * 1024
+"""No line of a file or of standard input has more, unless the user says so."""
+
+
+class LineTooLong(ValueError):
+    """A line, or a row of several, of which no more than its beginning was read."""
+
+    def __init__(self, place: str, max_bytes: int, kind: str = "line") -> None:
+        super().__init__(f"{place}: more than {max_bytes} bytes in one {kind}; raise max_bytes")
+
+
+def bounded_lines(file: BinaryIO, place: object, max_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file with their numbers; one that is too long is read no further.
+
+    Its end is not counted. ``place`` says in the error where the line is.
+    """
+    number = 1
+    while line := file.readline(max_bytes + 2):
+        if length_of(line) > max_bytes:
+            raise LineTooLong(f"{place}, line {number}", max_bytes)
+        yield number, line
+        number += 1
+
+
+def length_of(line: bytes) -> int:
+    """The bytes of a line without its end."""
+    return len(line.rstrip(b"\r\n"))
