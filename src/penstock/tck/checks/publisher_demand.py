@@ -111,8 +111,11 @@ def does_not_recurse_from_element_to_element(fixture: PublisherFixture) -> None:
 
     probe = fixture.stream(elements, each=1, on_element=check_depth, cancel_at=elements)
     probe.request(1)
-    if not fixture.comes(probe, elements, even_if_late=False) and not fixture.environment.is_late:
-        fixture.expect(probe, elements)  # one that is merely slow has shown enough
+    if not fixture.comes(probe, elements, even_if_late=False):
+        # One that is merely slow has shown enough, unless it has shown nothing.
+        is_slow = fixture.environment.is_late and len(probe.elements) > 1
+        if not is_slow:
+            fixture.expect(probe, elements)
 
 
 @PUBLISHER.check("3.8")
