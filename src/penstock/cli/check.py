@@ -59,7 +59,10 @@ def command(
 
 @dataclass(frozen=True)
 class PipelineCheck:
-    """All checks, in the order in which a run would come to them."""
+    """All checks, in the order in which a run would come to them.
+
+    The functions of the pipeline are called on the thread that asks for the findings.
+    """
 
     pipeline: Pipeline
     settings: Any

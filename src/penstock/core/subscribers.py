@@ -23,7 +23,10 @@ T = TypeVar("T")
 
 
 class ReceivingSubscriber(ABC, Generic[T]):
-    """What the user of either base class fills in."""
+    """What the user of either base class fills in.
+
+    ``SyncSubscriber`` calls it on the publisher's thread, ``AsyncSubscriber`` on its executor.
+    """
 
     _base_subscriber: BaseSubscriber
 

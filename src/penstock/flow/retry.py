@@ -27,6 +27,9 @@ class Retry:
     ``only``       the kind of error, or kinds, after which to run again
     ``predicate``  asked about each such error; whether to run again
 
+    ``predicate`` is called on the thread of the run that has failed, and for a connection that was
+    lost on the event loop of the connector.
+
     >>> list(Retry(times=4, backoff=1, longest=5, jitter=0).delays())
     [1.0, 2.0, 4.0, 5.0]
     """

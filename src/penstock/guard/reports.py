@@ -67,7 +67,10 @@ MOST_KEPT: Final = 100
 
 
 class PartyReports:
-    """What a guard has to say about one party, over all of its streams."""
+    """What a guard has to say about one party, over all of its streams.
+
+    ``on_violation`` is called on the thread that sees a rule broken.
+    """
 
     def __init__(
         self, party: str, on_violation: OnViolation | None, new_lock: NewLock = threading.RLock

@@ -196,6 +196,9 @@ class SourceMeter:
 class SinkMeter:
     """Stands upstream of a sink: counts what it asks for and what it gets.
 
+    The sink is signalled on the thread that signals the meter; ``on_end`` is told on that thread,
+    or on the one on which the sink cancels or fails.
+
     ``taken``  elements with which it was done, as far as it says; one that it refuses is not
     ``rows``   the rows that these are
     ``gone``   whether it wants nothing more

@@ -28,7 +28,11 @@ Listener = Callable[[Status], object]
 
 
 class Observer:
-    """Samples a status at a steady pace, adds the pace of its stages, and tells all listeners."""
+    """Samples a status at a steady pace, adds the pace of its stages, and tells all listeners.
+
+    It reads, and listeners are told, on the thread of its clock or of the caller of ``sample`` and
+    ``close``, one sample at a time.
+    """
 
     def __init__(
         self, pipeline: str, read: Callable[[], Status], *, clock: Clock | None = None

@@ -35,6 +35,8 @@ class Pipeline:
                    elements; the slowest sets the pace
     ``settings``   a dataclass, whose fields a file or the command line can set
 
+    The functions are called once for each run, on the thread that makes the ``PipelineRun``.
+
     >>> from penstock import Flow
     >>> pipeline = Pipeline(
     ...     "squares",

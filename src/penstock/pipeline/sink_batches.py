@@ -20,6 +20,9 @@ CLOSING_SECONDS: Final = 5.0
 class BatchedSink:
     """A sink that knows batches, as one function for all that comes.
 
+    It is given elements on the thread that pulls the flow, and told of batches on that of Spark's
+    call, never on two at once; only ``close`` may overtake one that is stuck.
+
     ``skipped``  elements of batches that it had already
     """
 

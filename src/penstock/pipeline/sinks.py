@@ -25,7 +25,10 @@ __all__ = ["EndListener", "FunctionSink", "SinkFanOut"]
 
 
 class FunctionSink(SyncSubscriber[Any]):
-    """A function that takes one element at a time; an error of it ends the pipeline."""
+    """A function that takes one element at a time; an error of it ends the pipeline.
+
+    It is called on the thread that brings the element.
+    """
 
     def __init__(
         self,
@@ -77,7 +80,7 @@ class EndListener(SyncSubscriber[Any]):
 
 
 class SinkFanOut:
-    """Gives each element to all sinks, once all of them want one."""
+    """Gives each element to all sinks, once all of them want one, on the thread that brings it."""
 
     def __init__(self, sinks: Sequence[Subscriber[Any]]) -> None:
         self._lock = threading.RLock()
@@ -154,7 +157,7 @@ class SinkFanOut:
 
 
 class SinkSubscription:
-    """The subscription of one of the sinks."""
+    """The subscription of one of the sinks; an illegal request is answered on its thread."""
 
     def __init__(self, sink: Subscriber[Any], fan: SinkFanOut) -> None:
         self.sink = sink

@@ -100,7 +100,7 @@ class VirtualTime:
 
 
 class _VirtualTimer:
-    """A task and its moment; a cancelled one has no task."""
+    """A task and its moment; it runs on the thread that lets time pass, unless it is cancelled."""
 
     __slots__ = ("_number", "task", "when")
 

@@ -21,6 +21,9 @@ class SparkProcessor(Processor[Any, Any]):
 
     It serves one subscriber. ``transform`` gets a ``SparkFlow`` and returns another one; without
     it, rows come out as they went in. ``options`` are those of ``Flow.on_spark``.
+
+    ``transform`` is called at once; the functions that it gives to Spark run in Spark's processes.
+    The subscriber is signalled on the thread that requests, or the one on which Spark brings rows.
     """
 
     def __init__(

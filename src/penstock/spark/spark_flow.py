@@ -244,7 +244,10 @@ class SparkFlow:
 
 
 class FromSpark(Origin):
-    """What comes back from Spark; ``decode`` is ``None`` if all of it stays there."""
+    """What comes back from Spark; ``decode`` is ``None`` if all of it stays there.
+
+    It is called on the thread of Spark's call, and may leave the work to the one that pulls rows.
+    """
 
     checked = True
     on_spark = True

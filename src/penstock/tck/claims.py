@@ -1,4 +1,7 @@
-"""What an implementation claims to do; what is not claimed is listed, never passed."""
+"""What an implementation claims to do; what is not claimed is listed, never passed.
+
+Functions among the claims are called on the thread of the check.
+"""
 
 from __future__ import annotations
 

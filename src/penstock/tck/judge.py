@@ -40,7 +40,7 @@ DECIDED = (Verdict.VIOLATED, Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
 
 
 class JudgedFixture(Protocol):
-    """What the judge needs to know of a fixture."""
+    """What the judge needs of a fixture, which calls the subject on the threads of a check."""
 
     timeline: Timeline
 

@@ -33,7 +33,7 @@ __all__ = ["KINDS", "Kind"]
 
 
 class CheckFixture(Protocol):
-    """What checks of one kind work with."""
+    """What checks of one kind work with; it calls the subject on the threads of a check."""
 
     timeline: Timeline
 
@@ -43,7 +43,7 @@ class CheckFixture(Protocol):
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of party."""
+    """A kind of party, which its checks make and call on threads of their own."""
 
     suite: Suite
     claims: type[Any]

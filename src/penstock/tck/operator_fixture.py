@@ -33,7 +33,8 @@ class OperatorFixture:
     """An operator under test: ``apply`` makes a publisher of a publisher.
 
     ``as_publisher`` and ``as_subscriber`` are the fixtures on which the checks of publishers and of
-    subscribers work with its two sides.
+    subscribers work with its two sides. ``apply`` and the functions of the claims are called on the
+    thread of the check; so is what they make, and on several at once by checks about concurrency.
     """
 
     def __init__(

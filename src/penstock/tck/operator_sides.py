@@ -113,7 +113,10 @@ class DownstreamSide(PublisherFixture):
 
 
 class OperatorReleasingProbe(Probe):
-    """Lets the source of several subscribers begin to send when one of them requests something."""
+    """Lets the source of several subscribers begin to send when one of them requests something.
+
+    That happens on the thread that requests.
+    """
 
     def __init__(self, release: Callable[[], None], *arguments: Any, **behaviour: Any) -> None:
         super().__init__(*arguments, **behaviour)
@@ -128,7 +131,8 @@ class OperatorReleasingProbe(Probe):
 class DownstreamTail:
     """Downstream of an operator whose upstream side is judged: shows what that has processed.
 
-    It takes one element after the other, and is what a user of the operator steers it with.
+    It takes one element after the other, and is what a user of the operator steers it with. All
+    calls of the subject are on the thread of the check.
     """
 
     def __init__(self, fixture: OperatorFixture) -> None:

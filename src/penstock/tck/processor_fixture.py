@@ -38,7 +38,8 @@ class ProcessorFixture:
     """A processor under test.
 
     ``as_publisher`` and ``as_subscriber`` are the fixtures on which the checks of publishers and of
-    subscribers work with its two sides.
+    subscribers work with its two sides. The factory and the functions of the claims are called on
+    the thread of the check; so is the processor, and on several by checks about concurrency.
     """
 
     def __init__(

@@ -31,7 +31,11 @@ QUICK_COMPUTATION: Final = 0.05
 
 
 class PublisherFixture:
-    """A publisher under test."""
+    """A publisher under test.
+
+    The factory and the functions of the claims are called on the thread of the check; so is the
+    publisher, and on several threads at once by checks about concurrency.
+    """
 
     def __init__(
         self,

@@ -29,7 +29,12 @@ BURST = 0.01
 
 
 class SubscriberFixture:
-    """A subscriber under test."""
+    """A subscriber under test.
+
+    The factory and the functions of the claims are called on the thread of the check. Signals come
+    one at a time, on that thread or on a new one each; the puppet is used on several threads at
+    once where it claims so.
+    """
 
     def __init__(
         self,

@@ -75,7 +75,7 @@ class ForgivingStream(UpstreamStream):
 
     A subject that passes on what the kit did downstream is not to blame: an illegal request is
     answered by on_error (rule 3.9), and a signal that raises what a probe has raised is taken for a
-    cancel and reported (rule 2.13).
+    cancel and reported (rule 2.13). The subscriber is called on the thread that sends.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -122,7 +122,7 @@ class ForgivingStream(UpstreamStream):
 
 
 class ForgivingSpy(ToleratingSpy):
-    """Leaves illegal requests to the stream."""
+    """Leaves illegal requests to the stream, on the thread that requests."""
 
     def __init__(
         self,

@@ -34,7 +34,8 @@ __all__ = [
 class Verification:
     """What the classes for the single kinds of party share.
 
-    Claims are class attributes, or methods where a claim is a function.
+    Claims are class attributes, or methods where a claim is a function. The methods of a subclass
+    run on the thread of the check, which is not the one that runs pytest.
     """
 
     _kind: ClassVar[Kind]
@@ -69,7 +70,7 @@ class PublisherVerification(Verification):
     """Verifies a publisher. Subclass it, and pytest runs every check as a test.
 
     Class attributes named as the fields of ``PublisherClaims`` are its claims, and a method
-    ``create_failed_publisher(self)`` claims ``failed``.
+    ``create_failed_publisher(self)`` claims ``failed``. Methods run on the thread of the check.
     """
 
     _kind = KINDS["publisher"]
@@ -87,7 +88,8 @@ class SubscriberBlackboxVerification(Verification):
     """Verifies a subscriber by what a publisher sees of it.
 
     Class attributes and methods named as the fields of ``SubscriberClaims`` are its claims, and a
-    method ``create_element(self, number)`` claims ``element``.
+    method ``create_element(self, number)`` claims ``element``. Methods run on the thread of the
+    check.
     """
 
     _kind = KINDS["subscriber"]
@@ -104,7 +106,8 @@ class SubscriberBlackboxVerification(Verification):
 class SubscriberWhiteboxVerification(SubscriberBlackboxVerification):
     """Verifies a subscriber by what it shows as well, and lets it be steered.
 
-    Methods ``completed(self, subscriber)`` and ``failed(self, subscriber)`` show still more.
+    Methods ``completed(self, subscriber)`` and ``failed(self, subscriber)`` show still more. They
+    run on the thread of the check; ``puppet`` may be used on others if it claims so.
     """
 
     def puppet(self, subscriber: Any) -> Any:
@@ -120,7 +123,8 @@ class ProcessorVerification(Verification):
     """Verifies a processor: both its sides, and what passes through.
 
     Class attributes and methods named as the fields of ``ProcessorClaims`` are its claims, and a
-    method ``create_element(self, number)`` claims ``element``.
+    method ``create_element(self, number)`` claims ``element``. Methods run on the thread of the
+    check.
     """
 
     _kind = KINDS["processor"]
@@ -138,7 +142,8 @@ class OperatorVerification(Verification):
     """Verifies an operator: what comes out of it, and what it takes from upstream for that.
 
     Class attributes and methods named as the fields of ``OperatorClaims`` are its claims, and a
-    method ``create_element(self, number)`` claims ``element``.
+    method ``create_element(self, number)`` claims ``element``. Methods run on the thread of the
+    check.
     """
 
     _kind = KINDS["operator"]

@@ -107,7 +107,7 @@ class ConnectionAttempts(ABC):
 
 
 class FromRemote(Origin):
-    """The elements of a remote stream; each run makes its own connections."""
+    """The elements of a remote stream; each run makes its own connections, on an event loop."""
 
     checked = True
 

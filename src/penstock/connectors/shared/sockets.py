@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 
 class AcceptedConnection(socket.socket):
-    """A connection that was let in, until it is closed."""
+    """A connection that was let in, until it is closed, which happens on the event loop."""
 
     peer: Any
     on_close: Callable[[AcceptedConnection], object]

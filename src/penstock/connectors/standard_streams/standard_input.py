@@ -64,7 +64,7 @@ def require_descriptor() -> int:
 
 
 class StandardInput(Origin):
-    """The lines that a descriptor gives."""
+    """The lines that a descriptor gives, decoded on the thread that reads them."""
 
     checked = True
 

@@ -20,7 +20,7 @@ logger: Final = logging.getLogger("penstock.flow")
 
 
 class WatchStalls(Stage):
-    """Counts the elements that go by, for a watchdog."""
+    """Counts the elements that go by, for a watchdog, which reports on the clock's thread."""
 
     rerun = EACH_ALONE
     waits = True  # so that the run counts what it delivers, and can say what is wanted

@@ -64,7 +64,7 @@ class OnBackpressureBuffer(UnboundedDemand):
 
 
 class OnBackpressureDrop(UnboundedDemand):
-    """Keeps only what is wanted already."""
+    """Keeps only what is wanted already; ``on_drop`` is called on the thread of the element."""
 
     def __init__(self, upstream: BaseFlow[Any], on_drop: Callable[[Any], object] | None) -> None:
         super().__init__("on_backpressure_drop", upstream, PREFETCH)
@@ -79,7 +79,10 @@ class OnBackpressureDrop(UnboundedDemand):
 
 
 class Conflate(UnboundedDemand):
-    """Keeps one element, with which those that come are combined; else the newest one counts."""
+    """Keeps one element, with which those that come are combined; else the newest one counts.
+
+    The function combines them on the thread that brings the newer one.
+    """
 
     def __init__(
         self, name: str, upstream: BaseFlow[Any], combine: Callable[[Any, Any], Any] | None

@@ -18,7 +18,10 @@ __all__ = ["GroupBy"]
 
 
 class GroupBy(SplitIntoSubstreams):
-    """A flow for each key."""
+    """A flow for each key.
+
+    The key function runs where the router pulls, on one thread at a time.
+    """
 
     def __init__(
         self,

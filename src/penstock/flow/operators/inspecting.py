@@ -134,7 +134,7 @@ class DoFinally(Stage):
 
 
 class DoOnDiscard(Annotation):
-    """The function is told of elements that will not be delivered."""
+    """The function is told of elements that will not be delivered, on the thread that discards."""
 
     def __init__(self, function: Callable[[Any], object], only: type | tuple[type, ...]) -> None:
         super().__init__("do_on_discard")

@@ -31,7 +31,8 @@ class RoundRobin:
     """Takes turns with inputs, which are made of the elements of ``outer`` as there is room.
 
     A new input has its turn at once. The others follow in a ring, so that neither an endless input
-    nor endlessly many of them starve the others.
+    nor endlessly many of them starve the others. An input is made, by a function of the user where
+    the operator takes one, on the thread that pulls the run.
     """
 
     def __init__(

@@ -82,7 +82,10 @@ class Tap(Stage):
 
 
 class TapDemand:
-    """What was requested so far, as a stage sees it."""
+    """What was requested so far, as a stage sees it.
+
+    The listener is told on the thread that pulls the run.
+    """
 
     def __init__(self, run: RunContext, on_request: Callable[..., object]) -> None:
         self._run = run

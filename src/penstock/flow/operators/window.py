@@ -20,7 +20,10 @@ __all__ = ["Windows"]
 
 
 class Windows(SplitIntoSubstreams):
-    """A flow for each stretch of elements, which ends as a batch would."""
+    """A flow for each stretch of elements, which ends as a batch would.
+
+    The condition of ``until`` runs where the router pulls, on one thread at a time.
+    """
 
     def __init__(
         self,

@@ -128,7 +128,10 @@ class ConcatMapResumption(Resumption):
 
 
 class InnerCalls:
-    """The calls of the function in one run; only the first flow has a position to go on at."""
+    """The calls of the function in one run, on its thread.
+
+    Only the first flow has a position to go on at.
+    """
 
     def __init__(self, inner: Callable[[Any], Resumption], name: str, start: InnerPosition) -> None:
         self._inner = inner

@@ -88,7 +88,10 @@ class CountedResumption(Resumption):
 
 
 class SourceResumption(Resumption):
-    """A source that goes on after a position, and knows the position of each element."""
+    """A source that goes on after a position, and knows the position of each element.
+
+    The function that tells a position is called on the thread of the run.
+    """
 
     def __init__(self, origin: Resumable, position_of: Callable[[Any], Any]) -> None:
         self._origin = origin

@@ -34,7 +34,7 @@ class Keys:
     """The keys of one dashboard, at ``place``, such as ``http://127.0.0.1:8080``.
 
     ``token``     stays valid, and is for programs; without one there is no such key
-    ``announce``  is told the next address when one was used
+    ``announce``  is told the next address when one was used, on the thread of the server
     """
 
     def __init__(
@@ -133,7 +133,7 @@ browser would keep the cookie to itself if the link was clicked on the page of s
 class AccessControl:
     """Lets those through who have a key and ask from here; the others get status 403.
 
-    ``admit`` is told who was let through, by the address of the other end.
+    ``admit`` is told who was let through, by the address of the other end, on the server's thread.
     """
 
     def __init__(

@@ -41,6 +41,8 @@ class HandoffBatch(NamedTuple):
 class BatchHandoff:
     """Hands the elements of one batch after the other to the run of a flow.
 
+    ``on_begin`` is called on the thread of Spark's call, the others on that which pulls the flow.
+
     on_close  is told that nobody wants anything any more
     passed    is given each element that goes out, and gives it back
     on_begin  is told the number of a batch before its first element goes out
@@ -164,6 +166,8 @@ class BatchHandoff:
 
 class BatchDelivery:
     """The batches of a run on their way to its subscriber.
+
+    Listeners are told of batches on the thread of Spark's call, which waits meanwhile.
 
     on_close  is told that nobody wants anything any more
     on_fail   is given an error of the listener, which is the run's and none of Spark's

@@ -19,7 +19,7 @@ __all__ = ["ToSubscribers"]
 
 @dataclass(frozen=True)
 class ToSubscribers:
-    """Gives the rows of each partition to a subscriber of its own. Goes to the workers."""
+    """Gives the rows of each partition to a subscriber of its own, in a process of Spark."""
 
     factory: Callable[[], Subscriber[Any]]
 
@@ -40,7 +40,10 @@ def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
 
 
 class PartitionTask:
-    """The user's subscriber; what it raises, or is told, makes the task fail."""
+    """The user's subscriber; what it raises, or is told, makes the task fail.
+
+    It is signalled on the thread of the task, or on one of its own on which it requests.
+    """
 
     def __init__(self, subscriber: Subscriber[Any]) -> None:
         self._subscriber = subscriber

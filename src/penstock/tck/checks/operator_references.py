@@ -92,7 +92,10 @@ class Elements:
 
 
 class Number(int):
-    """An integer that tells when nobody refers to it any more: no weak reference can tell."""
+    """An integer that tells when nobody refers to it any more: no weak reference can tell.
+
+    It does so on the thread that drops the last reference.
+    """
 
     _leave: Callable[[], None]
 

@@ -171,7 +171,10 @@ class Lockable(Protocol):
 
 
 class Condition(Primitive):
-    """A condition variable; waiters are notified in the order in which they came."""
+    """A condition variable; waiters are notified in the order in which they came.
+
+    ``wait_for`` calls its predicate on the thread that waits.
+    """
 
     _real = staticmethod(threading.Condition)
 

@@ -30,7 +30,10 @@ _METHODS: Final = {
 
 @dataclass(frozen=True)
 class Subject:
-    """What ``factory`` makes, to be judged as a ``kind`` that makes these ``claims``."""
+    """What ``factory`` makes, to be judged as a ``kind`` that makes these ``claims``.
+
+    The factory runs in the worker process, in which the JVM is.
+    """
 
     kind: str
     factory: Callable[..., Any]
