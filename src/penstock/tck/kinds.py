@@ -11,10 +11,7 @@ from penstock.core.timeline import Timeline
 from penstock.rules.catalogue import unknown
 from penstock.tck.check import Check, Suite
 from penstock.tck.check_environment import CheckEnvironment
-from penstock.tck.checks.operator import OPERATOR
-from penstock.tck.checks.processor import PROCESSOR
-from penstock.tck.checks.publisher import PUBLISHER
-from penstock.tck.checks.subscriber import SUBSCRIBER
+from penstock.tck.checks.all_checks import OPERATOR, PROCESSOR, PUBLISHER, SUBSCRIBER
 from penstock.tck.claims import (
     OperatorClaims,
     ProcessorClaims,

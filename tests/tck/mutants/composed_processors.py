@@ -12,9 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from penstock.tck.checks.processor import DELEGATED
-from penstock.tck.checks.publisher import PUBLISHER
-from penstock.tck.checks.subscriber import SUBSCRIBER
+from penstock.tck.checks.all_checks import LENT_TO_PROCESSORS, PUBLISHER, SUBSCRIBER
 from tests.tck.mutants.gate import Mutant, rule_of
 from tests.tck.mutants.publishers import FailingStream, Numbers, Stream, broken_publishers
 from tests.tck.mutants.sound_processors import Relay, require
@@ -27,9 +25,9 @@ END: Final = object()
 UNKNOWN: Final = 0
 """In place of the number of elements, which nobody knows downstream of a source."""
 
-DOWNSTREAM: Final = {check.name for check in PUBLISHER if check.name in DELEGATED}
+DOWNSTREAM: Final = {check.name for check in PUBLISHER if check.name in LENT_TO_PROCESSORS}
 """The names of the checks of the downstream side of a processor."""
-UPSTREAM: Final = {check.name for check in SUBSCRIBER if check.name in DELEGATED}
+UPSTREAM: Final = {check.name for check in SUBSCRIBER if check.name in LENT_TO_PROCESSORS}
 """The names of the checks of its upstream side."""
 
 NOT_DOWNSTREAM: Final = {

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
-from penstock.tck.checks.publisher import PUBLISHER
-from penstock.tck.checks.subscriber import SUBSCRIBER
+from penstock.tck.checks.all_checks import PUBLISHER, SUBSCRIBER
 from tests.tck.mutants import composed_processors
 from tests.tck.mutants.gate import Mutant
 from tests.tck.mutants.sound_operators import Shared

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.tck.checks.processor import DELEGATED
+from penstock.tck.checks.all_checks import LENT_TO_PROCESSORS
 from penstock.tck.kinds import KINDS
 from tests.quick import quick
 from tests.tck.mutants import composed_processors
@@ -39,7 +39,7 @@ def test_a_sound_subscriber_is_a_sound_upper_side(subscriber: type[Any]) -> None
 
 
 def test_each_check_that_is_lent_is_about_one_of_the_sides() -> None:
-    assert sorted([*DOWNSTREAM, *UPSTREAM]) == sorted(DELEGATED)
+    assert sorted([*DOWNSTREAM, *UPSTREAM]) == sorted(LENT_TO_PROCESSORS)
 
 
 def test_the_parts_that_are_left_out_are_mutants_by_themselves() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.tck.checks.suites import PUBLISHER
+from penstock.tck.checks.all_checks import PUBLISHER
 from penstock.tck.claims import PublisherClaims
 from penstock.tck.judge import CheckRun
 from penstock.tck.publisher_fixture import PublisherFixture

@@ -1,8 +1,9 @@
 """The checks: one function for each thing that a rule demands, by kind of party.
 
-``suites.py``                  the suites that the modules with checks for publishers and for
-                               subscribers add to
-``publisher.py``               all checks for publishers
+``suites.py``                  the suites that the modules with checks add to, one for each kind of
+                               party
+``all_checks.py``              all checks: the modules that fill the suites, and the checks that
+                               suites lend to each other
 ``publisher_demand.py``        checks for publishers: elements within demand, and demand that adds
                                up
 ``publisher_signals.py``       checks for publishers: one signal at a time, and subscribers that
@@ -16,7 +17,6 @@
                                it is called
 ``publisher_capabilities.py``  checks for publishers that claim more than the standard asks of
                                everybody
-``subscriber.py``              the checks for subscribers, in the order of the rules
 ``subscriber_demand.py``       checks of what a subscriber requests, and from where: rules 1.10,
                                2.1, 3.1, 3.8 and 3.9
 ``subscriber_signals.py``      checks of the signals as calls, how long they take and how they end:
@@ -29,18 +29,11 @@
                                2.4, 2.9 and 2.10
 ``subscriber_threads.py``      checks of a subscriber that works with several threads: rules 2.7 and
                                2.11
-``processor_suite.py``         the suite for processors: the checks of their two sides, and those
-                               that modules add to it
-``processor.py``               all checks for processors
 ``processor_passage.py``       checks of what passes through a processor, both ways: rules 4.1, 2.4
                                and 2.7
 ``processor_errors.py``        checks of errors that come from upstream: rule 4.2
 ``processor_claimed.py``       checks for processors that claim more than the standard asks of
                                everybody
-``operator_suite.py``          the suite that the modules with checks for operators add to, and how
-                               others lend to it
-``operator.py``                all checks for operators: their own, and those of publishers and
-                               subscribers for both sides
 ``operator_elements.py``       checks of the elements that go through an operator, and of the demand
                                for them
 ``operator_endings.py``        checks of how a stream through an operator ends: by completion, by

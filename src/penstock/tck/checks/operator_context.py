@@ -6,7 +6,7 @@ from contextvars import ContextVar, copy_context
 from typing import Any, Final
 
 from penstock.api import Subscriber, Subscription
-from penstock.tck.checks.operator_suite import check
+from penstock.tck.checks.suites import OPERATOR
 from penstock.tck.claims import NotClaimed
 from penstock.tck.operator_fixture import OperatorFixture
 from penstock.tck.probe import Probe
@@ -17,7 +17,7 @@ FEW: Final = 4
 _whose: ContextVar[str | None] = ContextVar("_whose", default=None)
 
 
-@check("4.1", needs="keeps_context")
+@OPERATOR.check("4.1", needs="keeps_context")
 def keeps_the_context_of_the_subscriber(fixture: OperatorFixture) -> None:
     """Subscribes and requests in a context of its own; all signals and calls come in that one.
 
@@ -26,7 +26,7 @@ def keeps_the_context_of_the_subscriber(fixture: OperatorFixture) -> None:
     _Stream(fixture).take_all()
 
 
-@check("4.1", needs="keeps_context")
+@OPERATOR.check("4.1", needs="keeps_context")
 def calls_its_function_in_the_context_of_the_subscriber(fixture: OperatorFixture) -> None:
     """Subscribes and requests in a context of its own; the operator's function runs in that one.
 

@@ -7,8 +7,8 @@ import sys
 from typing import Final
 
 from penstock.api import UNBOUNDED
-from penstock.tck.checks.operator_suite import check
 from penstock.tck.checks.publisher_demand import ENDLESS, FRAMES
+from penstock.tck.checks.suites import OPERATOR
 from penstock.tck.claims import NotClaimed
 from penstock.tck.operator_fixture import OperatorFixture
 from penstock.tck.probe import Probe
@@ -21,7 +21,7 @@ SOME: Final = 20
 FEW: Final = 6
 
 
-@check("1.1")
+@OPERATOR.check("1.1")
 def keeps_to_random_demand(fixture: OperatorFixture) -> None:
     """Makes random requests; no more elements come out than were requested.
 
@@ -37,7 +37,7 @@ def keeps_to_random_demand(fixture: OperatorFixture) -> None:
             fixture.environment.settle()
 
 
-@check("1.1")
+@OPERATOR.check("1.1")
 def starts_each_subscriber_without_demand(fixture: OperatorFixture) -> None:
     """Cancels with demand left over; the next subscriber gets nothing before it requests.
 
@@ -53,7 +53,7 @@ def starts_each_subscriber_without_demand(fixture: OperatorFixture) -> None:
         fixture.environment.settle()
 
 
-@check("1.10")
+@OPERATOR.check("1.10")
 def is_new_for_each_stream(fixture: OperatorFixture) -> None:
     """Subscribes twice; each time another subscriber is handed to the source.
 
@@ -71,7 +71,7 @@ def is_new_for_each_stream(fixture: OperatorFixture) -> None:
     )
 
 
-@check("1.11")
+@OPERATOR.check("1.11")
 def serves_each_subscriber_from_the_start(fixture: OperatorFixture) -> None:
     """Takes the same stream twice; the second subscriber gets what the first got, or is refused.
 
@@ -91,7 +91,7 @@ def serves_each_subscriber_from_the_start(fixture: OperatorFixture) -> None:
         fixture.expect_out(newcomer, wanted)
 
 
-@check("2.1")
+@OPERATOR.check("2.1")
 def asks_for_no_more_than_it_may_hold(fixture: OperatorFixture) -> None:
     """Sends all that is asked for while nobody wants any; that is no more than ``prefetch``.
 
@@ -131,7 +131,7 @@ def _fill_up(fixture: OperatorFixture, upstream: UpstreamStream) -> None:
         fixture.environment.settle()
 
 
-@check("2.1")
+@OPERATOR.check("2.1")
 def asks_for_what_was_requested(fixture: OperatorFixture) -> None:
     """Requests one element after the other; demand reaches the source until each has come out.
 
@@ -160,7 +160,7 @@ def _serve(fixture: OperatorFixture, upstream: UpstreamStream, probe: Probe) -> 
         fixture.environment.settle()
 
 
-@check("3.3", real_time=True)
+@OPERATOR.check("3.3", real_time=True)
 def does_not_recurse_from_element_to_element(fixture: OperatorFixture) -> None:
     """Takes a stream of 10,000 elements one by one; the stack stays as deep as it is.
 
@@ -185,7 +185,7 @@ def does_not_recurse_from_element_to_element(fixture: OperatorFixture) -> None:
             fixture.expect_out(pipe.downstream, wanted)
 
 
-@check("3.17")
+@OPERATOR.check("3.17")
 def serves_demand_without_limit(fixture: OperatorFixture) -> None:
     """Requests 2**63 - 1 elements, and again with the first; all of the stream comes out.
 
@@ -196,7 +196,7 @@ def serves_demand_without_limit(fixture: OperatorFixture) -> None:
     fixture.expect_out(pipe.downstream, wanted)
 
 
-@check("4.1")
+@OPERATOR.check("4.1")
 def lets_out_what_is_expected(fixture: OperatorFixture) -> None:
     """Takes streams of 0, 1, 2, 7 and 20 elements to random demand; out comes what is expected.
 
@@ -217,7 +217,7 @@ def lets_out_what_is_expected(fixture: OperatorFixture) -> None:
             fixture.expect_out(pipe.downstream, wanted)
 
 
-@check("4.1")
+@OPERATOR.check("4.1")
 def lets_out_what_is_expected_of_a_slow_source(fixture: OperatorFixture) -> None:
     """Sends element by element, with much demand downstream; out comes what is expected.
 
@@ -237,7 +237,7 @@ def lets_out_what_is_expected_of_a_slow_source(fixture: OperatorFixture) -> None
     fixture.expect_end(pipe.downstream, upstream.sent)
 
 
-@check("4.1")
+@OPERATOR.check("4.1")
 def lets_out_nothing_else_at_a_cancel(fixture: OperatorFixture) -> None:
     """Cancels at each element that comes out, with much demand left; up to there all is in place.
 
@@ -255,7 +255,7 @@ def lets_out_nothing_else_at_a_cancel(fixture: OperatorFixture) -> None:
         fixture.expect_beginning(pipe.downstream, wanted)
 
 
-@check("4.1", needs="discarded")
+@OPERATOR.check("4.1", needs="discarded")
 def accounts_for_all_it_took(fixture: OperatorFixture) -> None:
     """Cancels at each element; what was taken was delivered or discarded, and nothing got lost.
 

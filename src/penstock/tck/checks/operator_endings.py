@@ -7,7 +7,7 @@ from weakref import ref
 
 from penstock.api import Publisher
 from penstock.runtime import shorten
-from penstock.tck.checks.operator_suite import check
+from penstock.tck.checks.suites import OPERATOR
 from penstock.tck.claims import NotClaimed
 from penstock.tck.operator_fixture import OperatorFixture, OperatorPipe
 from penstock.tck.probe import Probe
@@ -17,7 +17,7 @@ from penstock.tck.upstream import UpstreamStream
 FEW: Final = 6
 
 
-@check("1.4")
+@OPERATOR.check("1.4")
 def passes_an_error_on(fixture: OperatorFixture) -> None:
     """Lets the source fail after 0 to 3 elements, with much demand; on_error comes out.
 
@@ -31,7 +31,7 @@ def passes_an_error_on(fixture: OperatorFixture) -> None:
             _expect_all_before(fixture, pipe)
 
 
-@check("1.4")
+@OPERATOR.check("1.4")
 def keeps_an_error_after_the_elements(fixture: OperatorFixture) -> None:
     """Lets the source fail with elements held for want of demand; they come first.
 
@@ -51,7 +51,7 @@ def keeps_an_error_after_the_elements(fixture: OperatorFixture) -> None:
         _expect_all_before(fixture, pipe)
 
 
-@check("4.2")
+@OPERATOR.check("4.2")
 def passes_an_error_on_without_demand(fixture: OperatorFixture) -> None:
     """Lets the source fail when all that was requested has come; on_error comes all the same.
 
@@ -67,7 +67,7 @@ def passes_an_error_on_without_demand(fixture: OperatorFixture) -> None:
             _expect_failure(fixture, pipe.downstream)
 
 
-@check("4.2", needs="errors_overtake")
+@OPERATOR.check("4.2", needs="errors_overtake")
 def passes_an_error_on_at_once(fixture: OperatorFixture) -> None:
     """Lets the source fail with elements held for want of demand; on_error comes at once.
 
@@ -79,7 +79,7 @@ def passes_an_error_on_at_once(fixture: OperatorFixture) -> None:
             _expect_failure(fixture, pipe.downstream)
 
 
-@check("1.4", needs="failing")
+@OPERATOR.check("1.4", needs="failing")
 def signals_what_its_function_raises(fixture: OperatorFixture) -> None:
     """Applies the operator with a function that raises; on_error comes out.
 
@@ -90,7 +90,7 @@ def signals_what_its_function_raises(fixture: OperatorFixture) -> None:
     fixture.as_publisher.expect_error(pipe.downstream, "1.4")
 
 
-@check("2.6", needs="failing")
+@OPERATOR.check("2.6", needs="failing")
 def cancels_upstream_when_its_function_raises(fixture: OperatorFixture) -> None:
     """Applies the operator with a function that raises; upstream is cancelled, once.
 
@@ -108,7 +108,7 @@ def cancels_upstream_when_its_function_raises(fixture: OperatorFixture) -> None:
     fixture.require(times == 1, f"upstream was cancelled {times} times")
 
 
-@check("1.5")
+@OPERATOR.check("1.5")
 def passes_completion_on(fixture: OperatorFixture) -> None:
     """Completes the source after 0 to 3 elements, with demand left; on_complete comes out.
 
@@ -120,7 +120,7 @@ def passes_completion_on(fixture: OperatorFixture) -> None:
         fixture.expect_end(pipe.downstream, fixture.upstream_of(pipe).sent)
 
 
-@check("1.5")
+@OPERATOR.check("1.5")
 def completes_after_the_elements(fixture: OperatorFixture) -> None:
     """Completes the source with elements held for want of demand; on_complete comes after them.
 
@@ -142,7 +142,7 @@ def completes_after_the_elements(fixture: OperatorFixture) -> None:
     fixture.expect_end(pipe.downstream, sent)
 
 
-@check("2.4")
+@OPERATOR.check("2.4")
 def calls_nothing_upstream_once_that_is_over(fixture: OperatorFixture) -> None:
     """Completes the source, then requests and cancels; the source is not called any more.
 
@@ -160,7 +160,7 @@ def calls_nothing_upstream_once_that_is_over(fixture: OperatorFixture) -> None:
     fixture.environment.settle()
 
 
-@check("2.6")
+@OPERATOR.check("2.6")
 def passes_cancel_on(fixture: OperatorFixture) -> None:
     """Cancels after 0 to 3 elements, with demand left; upstream is cancelled.
 
@@ -173,7 +173,7 @@ def passes_cancel_on(fixture: OperatorFixture) -> None:
         _expect_left(fixture, upstream)
 
 
-@check("2.6", needs="cancels_early")
+@OPERATOR.check("2.6", needs="cancels_early")
 def cancels_upstream_when_it_has_enough(fixture: OperatorFixture) -> None:
     """Sends as long as there is demand; the operator cancels upstream, and completes downstream.
 
@@ -190,7 +190,7 @@ def cancels_upstream_when_it_has_enough(fixture: OperatorFixture) -> None:
     fixture.expect_end(pipe.downstream, upstream.sent)
 
 
-@check("3.5")
+@OPERATOR.check("3.5")
 def cancels_upstream_once(fixture: OperatorFixture) -> None:
     """Cancels three times, in on_next and from outside; upstream is cancelled once.
 
@@ -210,7 +210,7 @@ def cancels_upstream_once(fixture: OperatorFixture) -> None:
     _expect_one_cancel(fixture, pipe)
 
 
-@check("1.6")
+@OPERATOR.check("1.6")
 def drops_the_subscriber_at_the_end(fixture: OperatorFixture) -> None:
     """Takes a stream to its end and drops the subscriber; nobody else holds it.
 
@@ -223,7 +223,7 @@ def drops_the_subscriber_at_the_end(fixture: OperatorFixture) -> None:
         fixture.as_publisher.expect_dropped(_ended(fixture, operator, ending))
 
 
-@check("3.13")
+@OPERATOR.check("3.13")
 def drops_the_subscriber_after_cancel(fixture: OperatorFixture) -> None:
     """Cancels in on_next and from outside, and drops the subscriber; nobody else holds it.
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final
 from weakref import ref
 
-from penstock.tck.checks.operator_suite import check
+from penstock.tck.checks.suites import OPERATOR
 from penstock.tck.claims import NotClaimed
 from penstock.tck.operator_fixture import OperatorFixture, OperatorPipe
 from penstock.tck.publisher_fixture import MANY
@@ -17,7 +17,7 @@ from penstock.tck.upstream import Upstream
 FEW: Final = 4
 
 
-@check("1.6")
+@OPERATOR.check("1.6")
 def drops_elements_at_the_end(fixture: OperatorFixture) -> None:
     """Takes a stream to its end, and drops what came out; the operator does not hold it.
 
@@ -31,7 +31,7 @@ def drops_elements_at_the_end(fixture: OperatorFixture) -> None:
         _expect_dropped(fixture, _ended(fixture, source), elements, f"the stream ended by {ending}")
 
 
-@check("3.13")
+@OPERATOR.check("3.13")
 def drops_elements_after_cancel(fixture: OperatorFixture) -> None:
     """Cancels a stream that goes on, and drops what came out; the operator does not hold it.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from penstock.tck.checks.operator_suite import check
+from penstock.tck.checks.suites import OPERATOR
 from penstock.tck.operator_fixture import OperatorFixture, OperatorPipe
 
 FEW = 3
 
 
-@check("1.3", explored=True)
+@OPERATOR.check("1.3", explored=True)
 def sends_one_signal_at_a_time(fixture: OperatorFixture) -> None:
     """Sends and completes on one thread while the subscriber requests on another; none overlap.
 
@@ -26,7 +26,7 @@ def sends_one_signal_at_a_time(fixture: OperatorFixture) -> None:
     fixture.environment.settle()
 
 
-@check("2.7", explored=True)
+@OPERATOR.check("2.7", explored=True)
 def calls_upstream_one_call_at_a_time(fixture: OperatorFixture) -> None:
     """Sends on one thread while the subscriber requests on another; calls upstream never overlap.
 
@@ -38,7 +38,7 @@ def calls_upstream_one_call_at_a_time(fixture: OperatorFixture) -> None:
     fixture.environment.settle()
 
 
-@check("3.5", explored=True)
+@OPERATOR.check("3.5", explored=True)
 def cancels_upstream_once_for_two_threads(fixture: OperatorFixture) -> None:
     """Cancels from two threads while a third one sends; upstream is cancelled once.
 
@@ -54,7 +54,7 @@ def cancels_upstream_once_for_two_threads(fixture: OperatorFixture) -> None:
     fixture.require(times <= 1, f"upstream was cancelled {times} times")
 
 
-@check("4.1", explored=True)
+@OPERATOR.check("4.1", explored=True)
 def keeps_the_order_between_threads(fixture: OperatorFixture) -> None:
     """Sends on one thread while the subscriber requests on another; all comes out in order.
 

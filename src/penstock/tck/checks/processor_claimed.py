@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.tck.checks.processor_suite import check
+from penstock.tck.checks.suites import PROCESSOR
 from penstock.tck.processor_fixture import ProcessorFixture, ProcessorPipe
 
 
-@check("4.1", needs="asks_when_asked")
+@PROCESSOR.check("4.1", needs="asks_when_asked")
 def asks_upstream_once_it_was_asked(fixture: ProcessorFixture) -> None:
     """Connects both sides; nothing is requested from upstream before it is from downstream.
 
@@ -30,7 +30,7 @@ def asks_upstream_once_it_was_asked(fixture: ProcessorFixture) -> None:
     fixture.expect_passed_on(upstream, probe, 1)
 
 
-@check("4.1", needs="cancels_upstream")
+@PROCESSOR.check("4.1", needs="cancels_upstream")
 def cancels_upstream_when_it_was_cancelled(fixture: ProcessorFixture) -> None:
     """Cancels at each of the first elements; upstream is cancelled, once.
 
@@ -49,7 +49,7 @@ def cancels_upstream_when_it_was_cancelled(fixture: ProcessorFixture) -> None:
         fixture.require(times == 1, f"upstream was cancelled {times} times")
 
 
-@check("4.1", needs="cancels_upstream")
+@PROCESSOR.check("4.1", needs="cancels_upstream")
 def stays_for_those_who_are_left(fixture: ProcessorFixture) -> None:
     """Cancels one of two subscribers; upstream goes on until the other one cancels.
 
@@ -70,7 +70,7 @@ def stays_for_those_who_are_left(fixture: ProcessorFixture) -> None:
     _expect_cancel(fixture, pipe, "both subscribers left")
 
 
-@check("4.1", needs="takes_unasked")
+@PROCESSOR.check("4.1", needs="takes_unasked")
 def keeps_what_comes_unasked(fixture: ProcessorFixture) -> None:
     """Sends 2 elements for which there is no demand; they come out when they are requested.
 
@@ -85,7 +85,7 @@ def keeps_what_comes_unasked(fixture: ProcessorFixture) -> None:
         fixture.expect_passed_on(pipe.upstream, pipe.downstream, count)
 
 
-@check("4.1", needs="from_source")
+@PROCESSOR.check("4.1", needs="from_source")
 def subscribes_upstream_once_it_has_a_subscriber(fixture: ProcessorFixture) -> None:
     """Gives the processor its source; it subscribes to it with its first subscriber, and once.
 

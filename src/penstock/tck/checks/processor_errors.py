@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from penstock.runtime import shorten
-from penstock.tck.checks.processor_suite import check
+from penstock.tck.checks.suites import PROCESSOR
 from penstock.tck.probe import Probe
 from penstock.tck.processor_fixture import ProcessorFixture, ProcessorPipe
 from penstock.tck.stream import Failed
 
 
-@check("4.2")
+@PROCESSOR.check("4.2")
 def passes_an_error_on_at_each_element(fixture: ProcessorFixture) -> None:
     """Lets the source fail after 0, 1, 2 and 3 elements, with demand left; on_error comes out.
 
@@ -24,7 +24,7 @@ def passes_an_error_on_at_each_element(fixture: ProcessorFixture) -> None:
         _expect_error_on(fixture, pipe)
 
 
-@check("4.2")
+@PROCESSOR.check("4.2")
 def passes_an_error_on_without_demand(fixture: ProcessorFixture) -> None:
     """Lets the source fail when all that was requested has come; on_error comes out all the same.
 
@@ -40,7 +40,7 @@ def passes_an_error_on_without_demand(fixture: ProcessorFixture) -> None:
         _expect_error_on(fixture, pipe)
 
 
-@check("4.2")
+@PROCESSOR.check("4.2")
 def passes_an_error_on_ahead_of_what_it_holds(fixture: ProcessorFixture) -> None:
     """Sends all that the processor asks for, with little demand, and fails; on_error comes out.
 
@@ -56,7 +56,7 @@ def passes_an_error_on_ahead_of_what_it_holds(fixture: ProcessorFixture) -> None
         _expect_error_on(fixture, pipe)
 
 
-@check("4.2", needs="multicast")
+@PROCESSOR.check("4.2", needs="multicast")
 def passes_an_error_on_to_all(fixture: ProcessorFixture) -> None:
     """Lets the source fail while one subscriber is ahead of the other; on_error reaches both.
 
@@ -74,7 +74,7 @@ def passes_an_error_on_to_all(fixture: ProcessorFixture) -> None:
         _expect_the_error(fixture, probe, error)
 
 
-@check("4.2", explored=True)
+@PROCESSOR.check("4.2", explored=True)
 def loses_no_error(fixture: ProcessorFixture) -> None:
     """Sends an element and fails while the subscriber requests elsewhere; on_error comes out.
 
@@ -93,7 +93,7 @@ def loses_no_error(fixture: ProcessorFixture) -> None:
     fixture.expect_in_order(pipe.upstream, pipe.downstream)
 
 
-@check("4.2", needs="recovers")
+@PROCESSOR.check("4.2", needs="recovers")
 def recovers_from_an_error(fixture: ProcessorFixture) -> None:
     """Lets the source fail after 0, 1 and 2 elements; the stream goes on downstream, or completes.
 
@@ -103,7 +103,7 @@ def recovers_from_an_error(fixture: ProcessorFixture) -> None:
         _expect_recovery(fixture, _failed(fixture, index).downstream, index)
 
 
-@check("4.2", needs="recovers")
+@PROCESSOR.check("4.2", needs="recovers")
 def leaves_what_has_failed_alone(fixture: ProcessorFixture) -> None:
     """Lets the source fail, then requests and cancels; the old subscription is not called.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-from penstock.tck.checks.processor_suite import check
+from penstock.tck.checks.suites import PROCESSOR
 from penstock.tck.processor_fixture import ProcessorFixture, ProcessorPipe
 
 
-@check("4.1")
+@PROCESSOR.check("4.1")
 def passes_elements_on_in_order(fixture: ProcessorFixture) -> None:
     """Sends elements whenever they are asked for, to random requests; they come out in order.
 
@@ -23,7 +23,7 @@ def passes_elements_on_in_order(fixture: ProcessorFixture) -> None:
         fixture.expect_passed_on(pipe.upstream, pipe.downstream, pipe.downstream.requested)
 
 
-@check("4.1")
+@PROCESSOR.check("4.1")
 def passes_demand_on(fixture: ProcessorFixture) -> None:
     """Requests 5 elements and sends them one by one; demand for each of them reaches the source.
 
@@ -38,7 +38,7 @@ def passes_demand_on(fixture: ProcessorFixture) -> None:
     fixture.expect_passed_on(pipe.upstream, pipe.downstream, elements)
 
 
-@check("4.1")
+@PROCESSOR.check("4.1")
 def passes_on_demand_from_within_signals(fixture: ProcessorFixture) -> None:
     """Requests 1 element in on_subscribe and 1 in each on_next; each reaches the source.
 
@@ -50,7 +50,7 @@ def passes_on_demand_from_within_signals(fixture: ProcessorFixture) -> None:
     fixture.expect_passed_on(pipe.upstream, pipe.downstream, elements)
 
 
-@check("4.1")
+@PROCESSOR.check("4.1")
 def passes_on_what_a_source_sends_at_once(fixture: ProcessorFixture) -> None:
     """Lets the source send from within request; all comes out in order, and then on_complete.
 
@@ -66,7 +66,7 @@ def passes_on_what_a_source_sends_at_once(fixture: ProcessorFixture) -> None:
         fixture.as_publisher.expect_completion(probe)
 
 
-@check("4.1", needs="completes")
+@PROCESSOR.check("4.1", needs="completes")
 def passes_completion_on(fixture: ProcessorFixture) -> None:
     """Completes the source after 0, 1 and 3 elements; on_complete comes out after them.
 
@@ -82,7 +82,7 @@ def passes_completion_on(fixture: ProcessorFixture) -> None:
         _expect_completion(fixture, pipe)
 
 
-@check("4.1", needs="completes")
+@PROCESSOR.check("4.1", needs="completes")
 def completes_after_what_it_holds(fixture: ProcessorFixture) -> None:
     """Completes the source with elements held back; they come when requested, then on_complete.
 
@@ -103,7 +103,7 @@ def completes_after_what_it_holds(fixture: ProcessorFixture) -> None:
     _expect_completion(fixture, pipe)
 
 
-@check("4.1", needs="completes", explored=True)
+@PROCESSOR.check("4.1", needs="completes", explored=True)
 def loses_no_completion(fixture: ProcessorFixture) -> None:
     """Completes the source while the subscriber requests on another thread; on_complete comes out.
 
@@ -116,7 +116,7 @@ def loses_no_completion(fixture: ProcessorFixture) -> None:
     fixture.expect_in_order(pipe.upstream, pipe.downstream)
 
 
-@check("4.1", explored=True)
+@PROCESSOR.check("4.1", explored=True)
 def loses_nothing_between_its_sides(fixture: ProcessorFixture) -> None:
     """Sends on one thread while the subscriber requests on another; all comes out, in order.
 
@@ -135,7 +135,7 @@ def loses_nothing_between_its_sides(fixture: ProcessorFixture) -> None:
     fixture.expect_passed_on(pipe.upstream, pipe.downstream, elements)
 
 
-@check("4.1", needs="multicast")
+@PROCESSOR.check("4.1", needs="multicast")
 def remembers_demand_of_long_ago(fixture: ProcessorFixture) -> None:
     """Has one subscriber request much and another one little by little; each element reaches both.
 
@@ -153,7 +153,7 @@ def remembers_demand_of_long_ago(fixture: ProcessorFixture) -> None:
             fixture.expect_passed_on(pipe.upstream, probe, count)
 
 
-@check("4.1")
+@PROCESSOR.check("4.1")
 def tolerates_a_cancel_from_downstream(fixture: ProcessorFixture) -> None:
     """Cancels at each of the first elements, then sends what was on its way; all is silent.
 
@@ -172,7 +172,7 @@ def tolerates_a_cancel_from_downstream(fixture: ProcessorFixture) -> None:
             pipe.upstream.complete()
 
 
-@check("2.4", needs="completes")
+@PROCESSOR.check("2.4", needs="completes")
 def calls_nothing_upstream_after_completion(fixture: ProcessorFixture) -> None:
     """Completes the source, then requests and cancels; the source is not called any more.
 
@@ -191,7 +191,7 @@ def calls_nothing_upstream_after_completion(fixture: ProcessorFixture) -> None:
     fixture.environment.settle()
 
 
-@check("2.7", explored=True)
+@PROCESSOR.check("2.7", explored=True)
 def calls_upstream_one_call_at_a_time(fixture: ProcessorFixture) -> None:
     """Sends on one thread while the subscriber requests on another; calls upstream never overlap.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from penstock.tck.checks.suites import check
+from penstock.tck.checks.suites import SUBSCRIBER
 from penstock.tck.claims import NotClaimed
 from penstock.tck.report import FACTORY
 from penstock.tck.stream import Stream
 from penstock.tck.subscriber_fixture import SubscriberFixture
 
 
-@check("2.5")
+@SUBSCRIBER.check("2.5")
 def cancels_a_second_subscription(fixture: SubscriberFixture) -> None:
     """Sends ``on_subscribe`` a second time; the new subscription is cancelled, the first is not.
 
@@ -21,7 +21,7 @@ def cancels_a_second_subscription(fixture: SubscriberFixture) -> None:
     _expect_cancel_of_second(fixture, stream)
 
 
-@check("2.5")
+@SUBSCRIBER.check("2.5")
 def cancels_a_second_subscription_that_comes_at_once(fixture: SubscriberFixture) -> None:
     """Sends ``on_subscribe`` twice in a row; the second subscription is cancelled.
 
@@ -40,7 +40,7 @@ def _expect_cancel_of_second(fixture: SubscriberFixture, stream: Stream) -> None
     fixture.require(not stream.spy.cancelled, "the first subscription was cancelled")
 
 
-@check("2.5")
+@SUBSCRIBER.check("2.5")
 def goes_on_with_the_first_stream(fixture: SubscriberFixture) -> None:
     """Sends ``on_subscribe`` a second time, then elements; they are requested as before.
 
@@ -56,7 +56,7 @@ def goes_on_with_the_first_stream(fixture: SubscriberFixture) -> None:
     fixture.expect_received(stream)
 
 
-@check("2.6", needs="stops_after")
+@SUBSCRIBER.check("2.6", needs="stops_after")
 def cancels_when_it_has_enough(fixture: SubscriberFixture) -> None:
     """Sends the number of elements after which the subscriber stops; then it cancels.
 
@@ -75,7 +75,7 @@ def cancels_when_it_has_enough(fixture: SubscriberFixture) -> None:
     )
 
 
-@check("2.6", needs="puppet")
+@SUBSCRIBER.check("2.6", needs="puppet")
 def cancels_when_its_user_has_enough(fixture: SubscriberFixture) -> None:
     """Tells the puppet to cancel; then the subscription is cancelled.
 
@@ -90,7 +90,7 @@ def cancels_when_its_user_has_enough(fixture: SubscriberFixture) -> None:
     )
 
 
-@check("2.6", needs="poison")
+@SUBSCRIBER.check("2.6", needs="poison")
 def cancels_or_goes_on_when_its_own_code_fails(fixture: SubscriberFixture) -> None:
     """Sends an element that the subscriber fails at; it asks for more, or it cancels.
 
@@ -107,7 +107,7 @@ def cancels_or_goes_on_when_its_own_code_fails(fixture: SubscriberFixture) -> No
         stream.next()
 
 
-@check("2.13", needs="poison")
+@SUBSCRIBER.check("2.13", needs="poison")
 def returns_normally_when_its_own_code_fails(fixture: SubscriberFixture) -> None:
     """Sends an element that the subscriber fails at; ``on_next`` returns normally.
 
@@ -129,7 +129,7 @@ def _poisoned(fixture: SubscriberFixture) -> Stream:
     return stream
 
 
-@check("2.8")
+@SUBSCRIBER.check("2.8")
 def takes_elements_that_were_on_their_way(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends what it had requested before; nothing goes wrong.
 
@@ -143,7 +143,7 @@ def takes_elements_that_were_on_their_way(fixture: SubscriberFixture) -> None:
         fixture.environment.rest()
 
 
-@check("2.9")
+@SUBSCRIBER.check("2.9")
 def takes_the_completion_of_a_cancelled_stream(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends ``on_complete``, which was on its way.
 
@@ -153,7 +153,7 @@ def takes_the_completion_of_a_cancelled_stream(fixture: SubscriberFixture) -> No
     fixture.environment.rest()
 
 
-@check("2.10")
+@SUBSCRIBER.check("2.10")
 def takes_the_failure_of_a_cancelled_stream(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends ``on_error``, which was on its way.
 
@@ -163,7 +163,7 @@ def takes_the_failure_of_a_cancelled_stream(fixture: SubscriberFixture) -> None:
     fixture.environment.rest()
 
 
-@check("3.6", needs="calls_nothing_cancelled")
+@SUBSCRIBER.check("3.6", needs="calls_nothing_cancelled")
 def requests_nothing_once_it_has_cancelled(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends what is left; ``request`` is not called again.
 
@@ -173,7 +173,7 @@ def requests_nothing_once_it_has_cancelled(fixture: SubscriberFixture) -> None:
     fixture.require(stream.spy.late_requests == 0, "request was called after cancel")
 
 
-@check("3.7", needs="calls_nothing_cancelled")
+@SUBSCRIBER.check("3.7", needs="calls_nothing_cancelled")
 def cancels_once_only(fixture: SubscriberFixture) -> None:
     """Lets the subscriber cancel and sends what is left; ``cancel`` is not called again.
 

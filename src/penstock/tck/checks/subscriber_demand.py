@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.tck.checks.suites import check
+from penstock.tck.checks.suites import SUBSCRIBER
 from penstock.tck.stream import Stream
 from penstock.tck.subscriber_fixture import SubscriberFixture
 
@@ -10,7 +10,7 @@ PLENTY = 300
 """Demand that no check sets out to use up."""
 
 
-@check("1.10")
+@SUBSCRIBER.check("1.10")
 def is_new_for_each_stream(fixture: SubscriberFixture) -> None:
     """Asks the factory for two subscribers; they are two objects.
 
@@ -22,7 +22,7 @@ def is_new_for_each_stream(fixture: SubscriberFixture) -> None:
     )
 
 
-@check("1.10", needs="joins")
+@SUBSCRIBER.check("1.10", needs="joins")
 def does_not_join_a_second_time(fixture: SubscriberFixture) -> None:
     """Lets one stream fail and one complete; the subscriber does not subscribe itself again.
 
@@ -36,7 +36,7 @@ def does_not_join_a_second_time(fixture: SubscriberFixture) -> None:
         fixture.environment.settle()
 
 
-@check("2.1")
+@SUBSCRIBER.check("2.1")
 def asks_for_elements(fixture: SubscriberFixture) -> None:
     """Opens a stream; the subscriber calls ``request``, and processes the element that it gets.
 
@@ -48,7 +48,7 @@ def asks_for_elements(fixture: SubscriberFixture) -> None:
     fixture.expect_received(stream)
 
 
-@check("2.1")
+@SUBSCRIBER.check("2.1")
 def asks_again_when_its_demand_is_used_up(fixture: SubscriberFixture) -> None:
     """Sends all that was requested, three times over; the subscriber asks again, or it cancels.
 
@@ -70,7 +70,7 @@ def _use_up_demand(stream: Stream) -> None:
         stream.next()
 
 
-@check("3.1")
+@SUBSCRIBER.check("3.1")
 def calls_no_subscription_but_its_own(fixture: SubscriberFixture) -> None:
     """Sends elements to two subscribers in turn; none calls the subscription of the other.
 
@@ -86,7 +86,7 @@ def calls_no_subscription_but_its_own(fixture: SubscriberFixture) -> None:
         stream.complete()
 
 
-@check("3.8", needs="puppet")
+@SUBSCRIBER.check("3.8", needs="puppet")
 def adds_up_what_its_user_asks_for(fixture: SubscriberFixture) -> None:
     """Asks the puppet for 3 elements and then for 4; in the end 7 are requested and processed.
 
@@ -98,7 +98,7 @@ def adds_up_what_its_user_asks_for(fixture: SubscriberFixture) -> None:
     _expect_elements(fixture, stream, fixture.at_most(7))
 
 
-@check("3.8", needs="puppet_of_many_threads", explored=True)
+@SUBSCRIBER.check("3.8", needs="puppet_of_many_threads", explored=True)
 def adds_up_what_several_threads_ask_for(fixture: SubscriberFixture) -> None:
     """Asks the puppet for 1, 1 and 2 elements on three threads at once; in the end 4 are requested.
 
@@ -123,7 +123,7 @@ def _expect_elements(fixture: SubscriberFixture, stream: Stream, elements: int) 
     fixture.expect_received(stream)
 
 
-@check("3.9")
+@SUBSCRIBER.check("3.9")
 def asks_for_positive_numbers_only(fixture: SubscriberFixture) -> None:
     """Sends elements one after the other; each ``request`` is for an ``int`` of at least 1.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.tck.checks.suites import check
+from penstock.tck.checks.suites import SUBSCRIBER
 from penstock.tck.claims import NotClaimed
 from penstock.tck.stream import Stream
 from penstock.tck.subscriber_fixture import SubscriberFixture
@@ -21,7 +21,7 @@ def _ended_at_rest(fixture: SubscriberFixture, signal: str) -> Stream:
     return stream
 
 
-@check("2.3")
+@SUBSCRIBER.check("2.3")
 def calls_nothing_in_on_complete(fixture: SubscriberFixture) -> None:
     """Completes a stream; the subscription and the publisher are not called, on whichever thread.
 
@@ -30,7 +30,7 @@ def calls_nothing_in_on_complete(fixture: SubscriberFixture) -> None:
     _ended_at_rest(fixture, "on_complete")
 
 
-@check("2.3")
+@SUBSCRIBER.check("2.3")
 def calls_nothing_in_on_error(fixture: SubscriberFixture) -> None:
     """Lets a stream fail; the subscription and the publisher are not called, on whichever thread.
 
@@ -39,7 +39,7 @@ def calls_nothing_in_on_error(fixture: SubscriberFixture) -> None:
     _ended_at_rest(fixture, "on_error")
 
 
-@check("2.4")
+@SUBSCRIBER.check("2.4")
 def calls_nothing_once_the_stream_has_completed(fixture: SubscriberFixture) -> None:
     """Completes a stream and lets time pass; the subscription is not called any more.
 
@@ -49,7 +49,7 @@ def calls_nothing_once_the_stream_has_completed(fixture: SubscriberFixture) -> N
     fixture.come_to_rest()
 
 
-@check("2.4")
+@SUBSCRIBER.check("2.4")
 def calls_nothing_once_the_stream_has_failed(fixture: SubscriberFixture) -> None:
     """Lets a stream fail and lets time pass; the subscription is not called any more.
 
@@ -59,7 +59,7 @@ def calls_nothing_once_the_stream_has_failed(fixture: SubscriberFixture) -> None
     fixture.come_to_rest()
 
 
-@check("2.4", needs="puppet")
+@SUBSCRIBER.check("2.4", needs="puppet")
 def calls_nothing_for_its_user_once_the_stream_is_over(fixture: SubscriberFixture) -> None:
     """Ends a stream, then has the user request and cancel; the subscription is not called.
 
@@ -85,7 +85,7 @@ def _try_to_use(stream: Stream) -> None:
             # It may well tell its user that the stream is over.
 
 
-@check("2.9")
+@SUBSCRIBER.check("2.9")
 def is_ready_for_completion_at_once(fixture: SubscriberFixture) -> None:
     """Sends ``on_complete`` right after ``on_subscribe``; nothing goes wrong.
 
@@ -94,7 +94,7 @@ def is_ready_for_completion_at_once(fixture: SubscriberFixture) -> None:
     _end_at_once(fixture, "on_complete")
 
 
-@check("2.9")
+@SUBSCRIBER.check("2.9")
 def is_ready_for_completion_while_it_waits(fixture: SubscriberFixture) -> None:
     """Sends ``on_complete`` in place of elements that were requested; nothing goes wrong.
 
@@ -103,7 +103,7 @@ def is_ready_for_completion_while_it_waits(fixture: SubscriberFixture) -> None:
     _end_in_place_of_an_element(fixture, "on_complete")
 
 
-@check("2.10")
+@SUBSCRIBER.check("2.10")
 def is_ready_for_failure_at_once(fixture: SubscriberFixture) -> None:
     """Sends ``on_error`` right after ``on_subscribe``; nothing goes wrong.
 
@@ -112,7 +112,7 @@ def is_ready_for_failure_at_once(fixture: SubscriberFixture) -> None:
     _end_at_once(fixture, "on_error")
 
 
-@check("2.10")
+@SUBSCRIBER.check("2.10")
 def is_ready_for_failure_while_it_waits(fixture: SubscriberFixture) -> None:
     """Sends ``on_error`` in place of elements that were requested; nothing goes wrong.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from penstock.tck.checks.suites import check
+from penstock.tck.checks.suites import SUBSCRIBER
 from penstock.tck.stream import EagerStream, Stream
 from penstock.tck.subscriber_fixture import SubscriberFixture
 
@@ -14,7 +14,7 @@ SOME = 300
 """Fewer where each element takes several turns of threads."""
 
 
-@check("3.10")
+@SUBSCRIBER.check("3.10")
 def takes_elements_from_within_request(fixture: SubscriberFixture) -> None:
     """Sends elements before ``request`` returns; they are processed like any others.
 
@@ -23,7 +23,7 @@ def takes_elements_from_within_request(fixture: SubscriberFixture) -> None:
     _expect_served(fixture, 5)
 
 
-@check("3.10")
+@SUBSCRIBER.check("3.10")
 def takes_elements_one_within_the_other(fixture: SubscriberFixture) -> None:
     """Sends an element before ``request`` returns, even if that was called in ``on_next``.
 
@@ -32,7 +32,7 @@ def takes_elements_one_within_the_other(fixture: SubscriberFixture) -> None:
     _expect_served(fixture, 5, nesting=3)
 
 
-@check("3.10")
+@SUBSCRIBER.check("3.10")
 def takes_many_elements_from_within_request(fixture: SubscriberFixture) -> None:
     """Sends 10,000 elements before ``request`` returns; the stack of the subscriber does not grow.
 
@@ -64,7 +64,7 @@ def _expect_more(fixture: SubscriberFixture, stream: EagerStream) -> None:
     )
 
 
-@check("3.11")
+@SUBSCRIBER.check("3.11")
 def takes_completion_from_within_request(fixture: SubscriberFixture) -> None:
     """Sends ``on_complete`` before ``request`` returns, without elements and after some.
 
@@ -73,7 +73,7 @@ def takes_completion_from_within_request(fixture: SubscriberFixture) -> None:
     _end_within_request(fixture, "on_complete")
 
 
-@check("3.11")
+@SUBSCRIBER.check("3.11")
 def takes_failure_from_within_request(fixture: SubscriberFixture) -> None:
     """Sends ``on_error`` before ``request`` returns, without elements and after some.
 

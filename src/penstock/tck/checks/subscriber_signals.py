@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from penstock.runtime import shorten
-from penstock.tck.checks.suites import check
+from penstock.tck.checks.suites import SUBSCRIBER
 from penstock.tck.claims import NotClaimed
 from penstock.tck.stream import Cost
 from penstock.tck.subscriber_fixture import SubscriberFixture
@@ -16,7 +16,7 @@ TRIALS = 3
 """Only what is slow each time is slow; once it may be the machine."""
 
 
-@check("2.2")
+@SUBSCRIBER.check("2.2")
 def takes_elements_without_holding_up_the_publisher(fixture: SubscriberFixture) -> None:
     """Sends elements; ``on_next`` neither waits nor computes for long.
 
@@ -31,7 +31,7 @@ def takes_elements_without_holding_up_the_publisher(fixture: SubscriberFixture) 
     _require_quick(fixture, "on_next", costs)
 
 
-@check("2.2")
+@SUBSCRIBER.check("2.2")
 def begins_and_ends_without_holding_up_the_publisher(fixture: SubscriberFixture) -> None:
     """Opens and ends streams; the signals neither wait nor compute for long.
 
@@ -53,7 +53,7 @@ def _require_quick(fixture: SubscriberFixture, signal: str, costs: list[Cost]) -
     fixture.require(passed < LONG, f"{signal} waited and returned after {passed:.2f} s")
 
 
-@check("2.2", needs="only_hands_over")
+@SUBSCRIBER.check("2.2", needs="only_hands_over")
 def calls_nothing_from_within_a_signal(fixture: SubscriberFixture) -> None:
     """Sends a whole stream; no signal calls the subscription before it returns.
 
@@ -65,7 +65,7 @@ def calls_nothing_from_within_a_signal(fixture: SubscriberFixture) -> None:
     fixture.require(not within, f"the subscription was called from within {', '.join(within)}")
 
 
-@check("2.13")
+@SUBSCRIBER.check("2.13")
 def returns_normally_until_the_stream_completes(fixture: SubscriberFixture) -> None:
     """Sends elements and then ``on_complete``; each signal returns normally.
 
@@ -74,7 +74,7 @@ def returns_normally_until_the_stream_completes(fixture: SubscriberFixture) -> N
     _send_whole_stream(fixture, "on_complete")
 
 
-@check("2.13")
+@SUBSCRIBER.check("2.13")
 def returns_normally_until_the_stream_fails(fixture: SubscriberFixture) -> None:
     """Sends elements and then ``on_error``; each signal returns normally.
 
@@ -90,7 +90,7 @@ def _send_whole_stream(fixture: SubscriberFixture, signal: str) -> None:
     fixture.environment.rest()
 
 
-@check("2.13")
+@SUBSCRIBER.check("2.13")
 def refuses_a_missing_subscription(fixture: SubscriberFixture) -> None:
     """Calls ``on_subscribe(None)``; it raises ``TypeError``.
 
@@ -102,7 +102,7 @@ def refuses_a_missing_subscription(fixture: SubscriberFixture) -> None:
     _expect_type_error(fixture, "on_subscribe", subscriber)
 
 
-@check("2.13")
+@SUBSCRIBER.check("2.13")
 def refuses_a_missing_element(fixture: SubscriberFixture) -> None:
     """Calls ``on_next(None)``; it raises ``TypeError``.
 
@@ -114,7 +114,7 @@ def refuses_a_missing_element(fixture: SubscriberFixture) -> None:
     _expect_type_error(fixture, "on_next", stream.subscriber)
 
 
-@check("2.13")
+@SUBSCRIBER.check("2.13")
 def refuses_a_missing_error(fixture: SubscriberFixture) -> None:
     """Calls ``on_error(None)``; it raises ``TypeError``.
 

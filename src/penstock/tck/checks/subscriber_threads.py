@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from penstock.tck.checks.suites import check
+from penstock.tck.checks.suites import SUBSCRIBER
 from penstock.tck.subscriber_fixture import SubscriberFixture
 
 
-@check("2.7", explored=True)
+@SUBSCRIBER.check("2.7", explored=True)
 def calls_its_subscription_one_call_at_a_time(fixture: SubscriberFixture) -> None:
     """Sends elements while others are still processed; calls of the subscription never overlap.
 
@@ -19,7 +19,7 @@ def calls_its_subscription_one_call_at_a_time(fixture: SubscriberFixture) -> Non
     fixture.environment.rest()
 
 
-@check("2.7", explored=True)
+@SUBSCRIBER.check("2.7", explored=True)
 def calls_its_subscription_one_call_at_a_time_if_that_sends(fixture: SubscriberFixture) -> None:
     """Sends elements from within ``request``; no other thread calls before that has returned.
 
@@ -33,7 +33,7 @@ def calls_its_subscription_one_call_at_a_time_if_that_sends(fixture: SubscriberF
     )
 
 
-@check("2.7", needs="puppet_of_many_threads", explored=True)
+@SUBSCRIBER.check("2.7", needs="puppet_of_many_threads", explored=True)
 def calls_its_subscription_one_call_at_a_time_for_all_users(fixture: SubscriberFixture) -> None:
     """Has the user cancel while another thread requests or sends; calls never overlap.
 
@@ -50,7 +50,7 @@ def calls_its_subscription_one_call_at_a_time_for_all_users(fixture: SubscriberF
     fixture.environment.rest()
 
 
-@check("2.11", needs="received", explored=True)
+@SUBSCRIBER.check("2.11", needs="received", explored=True)
 def processes_what_any_thread_hands_over(fixture: SubscriberFixture) -> None:
     """Sends each element on a thread of its own, one after the other; none is lost or doubled.
 
@@ -59,7 +59,7 @@ def processes_what_any_thread_hands_over(fixture: SubscriberFixture) -> None:
     _hand_over(fixture, in_order=False)
 
 
-@check("2.11", needs="in_order", explored=True)
+@SUBSCRIBER.check("2.11", needs="in_order", explored=True)
 def processes_in_order_what_any_thread_hands_over(fixture: SubscriberFixture) -> None:
     """Sends each element on a thread of its own, one after the other; the order is kept.
 

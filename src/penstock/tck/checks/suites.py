@@ -1,4 +1,4 @@
-"""The suites that the modules with checks for publishers and for subscribers add to."""
+"""The suites that the modules with checks add to, one for each kind of party."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ from typing import Final
 
 from penstock.tck.check import Suite
 
-__all__ = [
-    "PUBLISHER",
-    "SUBSCRIBER",
-    "check",
-]
+__all__ = ["OPERATOR", "PROCESSOR", "PUBLISHER", "SUBSCRIBER"]
 
 PUBLISHER: Final = Suite("publisher")
-
-
 SUBSCRIBER: Final = Suite("subscriber")
-
-check = SUBSCRIBER.check
+PROCESSOR: Final = Suite("processor")
+OPERATOR: Final = Suite("operator")
