@@ -98,7 +98,7 @@ async def served(address: str, count: int, every: float) -> Served:
 
 
 def frames(received: bytes) -> Iterator[int]:
-    """The numbers in small text frames of a websocket, behind the handshake."""
+    """The numbers in small text frames of a websocket, after the handshake."""
     rest = received.partition(b"\r\n\r\n")[2]
     while rest[:1] == b"\x81":
         yield int(rest[2 : 2 + rest[1]])

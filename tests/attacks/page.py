@@ -29,7 +29,7 @@ REFUSED: Final = 403
 
 
 def attacks(target: Target) -> Iterator[Attack]:
-    """All of them; the pipeline goes on behind each."""
+    """All of them; the pipeline goes on after each."""
     for attack in (*strangers(target), *keys(target), *crowds(target)):
         goes_on = target.goes_on()
         yield (

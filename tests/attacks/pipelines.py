@@ -19,10 +19,10 @@ class Settings:
 
 
 def numbers(settings: Settings) -> Flow[dict[str, int]]:
-    return Flow.resumable(behind, position=lambda row: row["number"])
+    return Flow.resumable(after, position=lambda row: row["number"])
 
 
-def behind(position: int | None) -> Flow[dict[str, int]]:
+def after(position: int | None) -> Flow[dict[str, int]]:
     first = 0 if position is None else position + 1
     return Flow.interval(0.01).map(lambda number: {"number": first + number})
 

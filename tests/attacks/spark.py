@@ -28,13 +28,13 @@ WORDS: Final = {
 REFUSALS: Final = (b"HTTP/1.1 400", b"HTTP/1.1 403", b"!x", b"!z")
 """Those of a web server, and of py4j."""
 WORKER: Final = (b"", b"\x00\x00\x00\x03err")
-"""What a worker of pyspark says behind its number to somebody without the secret."""
+"""What a worker of pyspark says after its number to somebody without the secret."""
 PATIENCE: Final = 2.0
 MOST: Final = 4096
 
 
 def attacks(target: Target) -> Iterator[Attack]:
-    """All of them; the pipeline goes on behind each."""
+    """All of them; the pipeline goes on after each."""
     found = listeners_of_tree(target.process)
     open_to_all = sorted(str(each) for each in found if not each.is_private)
     yield Attack(

@@ -11,7 +11,7 @@ from tests.attacks.listening import listeners, listeners_in_the_eyes_of_ss
 HOSTS = {"127.0.0.1": True, "127.8.8.8": True, "0.0.0.0": False, "::1": True, "::": False}
 
 
-def test_whoever_listens_is_seen_with_the_address_that_reaches_it() -> None:
+def test_a_listener_is_seen_with_the_address_that_reaches_it() -> None:
     before = listeners([os.getpid()])
     with ExitStack() as opened:
         ports = {opened_at(host, opened): private for host, private in HOSTS.items()}

@@ -59,10 +59,10 @@ class Asked:
         self.asked = 0
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
-        Flow.range(COUNT).map(as_row).subscribe(_Behind(subscriber, self))
+        Flow.range(COUNT).map(as_row).subscribe(_CountedSubscription(subscriber, self))
 
 
-class _Behind(Subscription):
+class _CountedSubscription(Subscription):
     """The subscriber of such a source, and its subscription."""
 
     def __init__(self, subscriber: Subscriber[Any], source: Asked) -> None:

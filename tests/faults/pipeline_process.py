@@ -145,7 +145,7 @@ def in_range(folder: Path, count: int) -> Flow[int]:
 
 
 def merged(folder: Path, count: int) -> Flow[int]:
-    """A third from a file, a third behind positions, and a third of ranges that are merged."""
+    """A third from a file, a third with positions, and a third of ranges that are merged."""
     file = folder / "numbers.jsonl"
     if not file.exists():
         unfinished = file.with_suffix(".new")  # the program may be killed at any moment
@@ -194,11 +194,11 @@ def die(folder: Path, point: str, *arguments: object) -> NoReturn:
 End = Callable[..., object]
 
 
-def in_front_of_the_sync(end: End) -> None:
+def before_the_sync(end: End) -> None:
     around(local_store, "sync_content", before=end, after=nothing)
 
 
-def behind_the_sync(end: End) -> None:
+def after_the_sync(end: End) -> None:
     around(local_store, "sync_content", before=nothing, after=end)
 
 
@@ -228,8 +228,8 @@ def when_rows_are_let_go(end: End) -> None:
 
 
 CRASHES: Final = {
-    "journal append, before the sync": in_front_of_the_sync,
-    "journal append, after the sync": behind_the_sync,
+    "journal append, before the sync": before_the_sync,
+    "journal append, after the sync": after_the_sync,
     "offsets written, nothing delivered": when_the_batch_is_planned,
     "half of the rows delivered": amid_the_rows,
     "sink has all rows, commit not written": when_the_sink_has_all,

@@ -13,7 +13,7 @@ MARK: Final = "PENSTOCK_FAULTS_MARK"
 
 
 def marked(mark: str) -> list[int]:
-    """The processes that have this mark, whoever their parent is by now."""
+    """The processes that have this mark, no matter which parent they have by now."""
     return [process for process in running() if f"{MARK}={mark}" in environment_of(process)]
 
 

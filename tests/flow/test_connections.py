@@ -66,7 +66,7 @@ class LeftByAll:
 
 
 @pytest.mark.parametrize("share", SHARES.values(), ids=SHARES.keys())
-def test_a_connection_leaves_the_stream_above_by_the_rules(share: Share) -> None:
+def test_a_connection_leaves_the_stream_upstream_by_the_rules(share: Share) -> None:
     def apply(source: Publisher[int]) -> Publisher[int]:
         return LeftByAll(share(Flow.from_publisher(source)))
 

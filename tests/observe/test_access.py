@@ -241,7 +241,7 @@ def test_every_answer_says_what_a_browser_may_do_with_it(
     assert headers["cross-origin-resource-policy"] == "same-origin"
 
 
-def test_whoever_is_refused_gets_no_cookie(stranger: httpx.Client) -> None:
+def test_a_client_that_is_refused_gets_no_cookie(stranger: httpx.Client) -> None:
     refused = stranger.get("/", params={"token": "another-token-altogether"})
     assert "set-cookie" not in refused.headers
     foreign = stranger.get("/", params={"token": TOKEN}, headers={"Origin": "null"})

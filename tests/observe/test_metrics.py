@@ -91,7 +91,7 @@ def test_every_metric_of_the_table_is_there(pipeline: DrivenPipeline, observer: 
     observer.sample()
     names = {name for name, _ in prometheus(observer)}
     absent = {metric.prometheus_name for metric in METRICS} - names
-    assert absent == {"penstock_ledger_filtered_total"}  # behind an aggregation nobody knows
+    assert absent == {"penstock_ledger_filtered_total"}  # downstream of an aggregation nobody knows
 
 
 def test_opentelemetry_has_the_same_values(pipeline: DrivenPipeline, observer: Observer) -> None:

@@ -162,7 +162,7 @@ def test_a_checkpoint_from_outside_of_the_code_counts_as_well(tmp_path: Path) ->
 @pytest.mark.parametrize(
     "name", ["buffer", "publish_on", "merge", "share", "further up", "to_list", "take", "map"]
 )
-def test_whoever_subscribes_himself_is_warned_of_each_once(
+def test_a_user_who_subscribes_himself_is_warned_of_each_once(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     flow = on_spark({**KEEPS, **STOPS, **PASSES}[name], tmp_path / "checkpoint")

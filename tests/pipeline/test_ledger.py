@@ -66,7 +66,7 @@ def test_nothing_is_lost_where_each_element_becomes_another() -> None:
     assert (ledger.taken, ledger.delivered, ledger.lost) == (5, 5, 0)
 
 
-def test_behind_a_filter_nobody_knows_what_should_have_come() -> None:
+def test_downstream_of_a_filter_nobody_knows_what_should_have_come() -> None:
     ledger = ledger_of(lambda numbers: numbers.filter(bool))
     assert (ledger.taken, ledger.delivered, ledger.lost) == (5, 4, None)
     assert ledger.passages == ()

@@ -22,14 +22,16 @@ LEVEL: dict[str, Change] = {
     "nothing": lambda flow: flow,
     "map": lambda flow: flow.map(str),
     "look and map": lambda flow: flow.do_on_next(print).map(str),
-    "hop and map": lambda flow: flow.publish_on(ThreadPool()).map(str),
-    "map and hops": lambda flow: flow.map(str).limit_rate(2).publish_on(ThreadPool()),
+    "publish_on and map": lambda flow: flow.publish_on(ThreadPool()).map(str),
+    "map, limit_rate and publish_on": lambda flow: (
+        flow.map(str).limit_rate(2).publish_on(ThreadPool())
+    ),
 }
 OTHERS: dict[str, Change] = {
     "filter": lambda flow: flow.filter(bool),
     "buffer": lambda flow: flow.map(str).buffer(2),
-    "filter in front of a hop": lambda flow: flow.filter(bool).publish_on(ThreadPool()),
-    "filter behind a hop": lambda flow: flow.publish_on(ThreadPool()).filter(bool),
+    "filter upstream of publish_on": lambda flow: flow.filter(bool).publish_on(ThreadPool()),
+    "filter downstream of publish_on": lambda flow: flow.publish_on(ThreadPool()).filter(bool),
     "merge": lambda flow: Flow.merge(flow, Flow.of(1)),
     "zip": lambda flow: Flow.zip(flow, flow),
     "another flow": lambda flow: Flow.of(1, 2),

@@ -77,7 +77,7 @@ def test_a_run_that_is_stopped_cancels_its_source() -> None:
     source.await_cancelled()
 
 
-def test_what_happens_behind_the_end_changes_nothing() -> None:
+def test_what_happens_after_the_end_changes_nothing() -> None:
     run = running(Flow.range(1), lambda element: None)
     assert run.wait(PATIENCE)
     run.drain()

@@ -159,7 +159,7 @@ def lenient(numbers: Any) -> Any:
     return numbers.on_spark("number long", dead_letters=lambda letter: None).map(lambda row: row)
 
 
-def filtered_behind(numbers: Any) -> Any:
+def filtered_downstream(numbers: Any) -> Any:
     return mapped(numbers).rows().filter(lambda row: True)
 
 
@@ -197,7 +197,7 @@ def test_what_came_and_is_not_recorded_is_lost_unless_it_comes_again(
     assert driven.lost("completed") == lost
 
 
-def test_what_came_behind_the_end_is_lost_as_well(checkpoint: Path) -> None:
+def test_what_came_after_the_end_is_lost_as_well(checkpoint: Path) -> None:
     driven = Driven(live, checkpoint)
     driven.run.input = replace(NOTHING, admitted=9, taken=9, end=9, done=9, unrecorded=1)
     driven.comes_out(9)
@@ -252,8 +252,8 @@ def test_a_row_that_the_sink_never_got_is_lost_once_all_is_through(checkpoint: P
     assert driven.lost("completed") == 1
 
 
-def test_behind_a_filter_in_this_program_nobody_counts(checkpoint: Path) -> None:
-    driven = Driven(filtered_behind, checkpoint)
+def test_downstream_of_a_filter_in_this_program_nobody_counts(checkpoint: Path) -> None:
+    driven = Driven(filtered_downstream, checkpoint)
     driven.comes_out(5, taken=4)
     assert driven.lost("completed") == 0
     takers = [passage.taker for passage in driven.read().ledger.passages]
@@ -363,7 +363,7 @@ def test_what_a_function_leaves_out_is_filtered_and_what_spark_loses_is_not(
     assert (ledger.delivered, ledger.difference) == (left, missing)
 
 
-@pytest.mark.parametrize("through", [with_sql, filtered_behind])
+@pytest.mark.parametrize("through", [with_sql, filtered_downstream])
 def test_where_nobody_knows_what_is_left_out_the_term_is_not_0(
     checkpoint: Path, through: Any
 ) -> None:

@@ -113,15 +113,15 @@ def asynchronous(engine: Engine, keep: Keep) -> Consumer:
 
 
 def identity(engine: Engine, keep: Keep) -> Consumer:
-    return above_a_recorder(IdentityProcessor(4, executor=engine.executor), engine, keep)
+    return upstream_of_a_recorder(IdentityProcessor(4, executor=engine.executor), engine, keep)
 
 
 def broadcast(engine: Engine, keep: Keep) -> Consumer:
     hub = Broadcast[Any](4, executor=engine.executor, shuts_down_when_idle=True)
-    return above_a_recorder(hub, engine, keep)
+    return upstream_of_a_recorder(hub, engine, keep)
 
 
-def above_a_recorder(processor: Processor[Any, Any], engine: Engine, keep: Keep) -> Consumer:
+def upstream_of_a_recorder(processor: Processor[Any, Any], engine: Engine, keep: Keep) -> Consumer:
     recorder = Recorder(
         UNBOUNDED, on_next=lambda me: None if keep(me.elements[-1]) else me.cancel()
     )

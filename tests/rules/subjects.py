@@ -174,7 +174,7 @@ def identity(iterable: Iterable[Any], executor: Executor | None) -> Publisher[An
     return processor
 
 
-def identity_below(iterable: Iterable[Any], executor: Executor) -> Publisher[Any]:
+def identity_downstream(iterable: Iterable[Any], executor: Executor) -> Publisher[Any]:
     processor = IdentityProcessor[Any](CAPACITY)
     ExecutorPublisher(iterable, executor, batch=CAPACITY).subscribe(processor)
     return processor
@@ -185,7 +185,7 @@ def broadcast(iterable: Iterable[Any], executor: Executor | None) -> Publisher[A
     return Broadcast(CAPACITY, source=source, executor=executor, shuts_down_when_idle=True)
 
 
-def broadcast_below(iterable: Iterable[Any], executor: Executor) -> Publisher[Any]:
+def broadcast_downstream(iterable: Iterable[Any], executor: Executor) -> Publisher[Any]:
     source = ExecutorPublisher(iterable, executor, batch=CAPACITY)
     return Broadcast(CAPACITY, source=source, shuts_down_when_idle=True)
 
@@ -236,13 +236,13 @@ PROCESSORS: dict[str, Choice] = {
     "identity, pool of 2": (identity, pool_of_2),
     "identity, asyncio loop": (identity, asyncio_loop),
     "identity, virtual time": (identity, virtual_time),
-    "identity downstream of a pool of 2": (identity_below, pool_of_2),
+    "identity downstream of a pool of 2": (identity_downstream, pool_of_2),
     "broadcast": (broadcast, calling_thread),
     "broadcast, trampoline": (broadcast, trampoline),
     "broadcast, pool of 2": (broadcast, pool_of_2),
     "broadcast, asyncio loop": (broadcast, asyncio_loop),
     "broadcast, virtual time": (broadcast, virtual_time),
-    "broadcast downstream of a pool of 2": (broadcast_below, pool_of_2),
+    "broadcast downstream of a pool of 2": (broadcast_downstream, pool_of_2),
 }
 
 SUBJECTS = ITERATIONS | PROCESSORS

@@ -86,7 +86,7 @@ def open_journal(place: Place, **bounds: int) -> Journal:
 def append_rows(journal: Journal, *counts: int) -> None:
     """Append batches of so many rows."""
     for count in counts:
-        journal.append(numbered(journal.end, journal.end + count), {"behind": journal.end + count})
+        journal.append(numbered(journal.end, journal.end + count), {"after": journal.end + count})
 
 
 def read_rows(place: Place, start: int, end: int) -> list[int]:

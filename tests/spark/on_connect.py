@@ -288,7 +288,7 @@ def test_no_more_rows_come_than_were_requested_and_cancel_ends_the_query_while_a
     assert [row.number for row in subscriber.elements] == [*range(30)]
 
 
-def test_a_pipeline_that_is_run_again_goes_on_behind_what_it_has_delivered(
+def test_a_pipeline_that_is_run_again_goes_on_after_what_it_has_delivered(
     remote: SparkSession, tmp_path: Path
 ) -> None:
     def run(wanted: int) -> ManualSubscriber[Any]:
@@ -366,7 +366,7 @@ def test_a_program_that_is_killed_while_a_batch_waits_leaves_no_query_on_the_ser
 @pytest.mark.full
 @pytest.mark.filterwarnings("ignore:.RETRIES_EXCEEDED")
 def test_a_server_that_is_killed_ends_the_stream(remote: SparkSession) -> None:
-    """The last one: there is no server behind it."""
+    """The last one: there is no server after it."""
     subscriber: ManualSubscriber[Any] = ManualSubscriber(request=3)
     on_connect(100, batch_rows=10).subscribe(subscriber)
     subscriber.await_elements(3, PATIENCE)

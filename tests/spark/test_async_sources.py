@@ -1,4 +1,4 @@
-"""Asynchronous sources in front of Spark: they run on the loop of whoever subscribes."""
+"""Asynchronous sources upstream of Spark: they run on the loop of the subscriber."""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ def test_what_nobody_reads_is_not_counted() -> None:
     assert (counts.totals, query.asked) == (SparkCounts(), 0)
 
 
-def test_whoever_listens_is_told_when_something_was_counted() -> None:
+def test_a_listener_is_told_when_something_was_counted() -> None:
     query, counts, told = Query(), BatchCounts(), list[int]()
     counts.listener = lambda: told.append(counts.totals.batch)
     counts.update(query)

@@ -144,7 +144,7 @@ def test_a_sender_that_goes_away_between_two_parts_delivers_nothing(receiver: Re
 
 
 def tell(receiver: Receiver, said: bytes) -> None:
-    """Say it and go away; a batch behind it comes as if nothing had been."""
+    """Say it and go away; a batch after it comes as if nothing had been."""
     with receiver.connect_as_server() as connection:
         connection.sendall(said)
         socket.socket.shutdown(connection, socket.SHUT_WR)  # and what is left to read is encrypted

@@ -38,7 +38,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return choose(tmp_path)
 
 
-def test_append_returns_the_position_behind_the_rows(place: Place) -> None:
+def test_append_returns_the_position_after_the_rows(place: Place) -> None:
     with open_journal(place) as journal:
         assert journal.append(numbered(0, 3)) == 3
         assert journal.append(numbered(3, 10)) == 10
@@ -109,7 +109,7 @@ def test_a_journal_that_is_opened_again_knows_what_it_had(place: Place) -> None:
         identity = journal.identity
     with open_journal(place) as again:
         assert (again.start, again.end, again.sealed) == (2, 7, False)
-        assert again.last_source_position == {"behind": 7}
+        assert again.last_source_position == {"after": 7}
         assert again.identity == identity == JournalReader(place).identity
         append_rows(again, 2)
         assert all_rows(place) == list(range(2, 9))
@@ -126,7 +126,7 @@ def test_a_seal_is_seen_by_readers_and_survives(place: Place) -> None:
         assert reader.end() == 3
     with open_journal(place) as again:
         assert again.sealed
-        assert again.last_source_position == {"behind": 3}
+        assert again.last_source_position == {"after": 3}
         with pytest.raises(ValueError, match="takes no more rows"):
             append_rows(again, 1)
 
@@ -138,7 +138,7 @@ def test_a_seal_survives_the_commit_of_all_rows(place: Place) -> None:
         journal.commit(103)
     with open_journal(place) as again:
         assert (again.start, again.end, again.sealed) == (103, 103, True)
-        assert again.last_source_position == {"behind": 103}
+        assert again.last_source_position == {"after": 103}
 
 
 def test_an_empty_journal_can_be_sealed(place: Place) -> None:
@@ -210,7 +210,7 @@ def test_the_source_position_survives_the_commit_of_all_rows(place: Place) -> No
             journal.commit(journal.end)
     with open_journal(place) as again:
         assert (again.start, again.end) == (50, 50)
-        assert again.last_source_position == {"behind": 50}
+        assert again.last_source_position == {"after": 50}
 
 
 def test_an_older_commit_changes_nothing(place: Place) -> None:

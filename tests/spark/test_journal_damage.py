@@ -74,7 +74,7 @@ def test_a_record_that_was_not_written_to_its_end_is_dropped(folder: Path, share
     assert all_rows(folder) == list(range(20))
 
 
-def test_zeros_behind_the_last_record_are_dropped(folder: Path) -> None:
+def test_zeros_after_the_last_record_are_dropped(folder: Path) -> None:
     unpublished(folder, bytes(4096))
     with open_journal(folder) as journal:
         append_rows(journal, 5)
@@ -145,7 +145,7 @@ def test_missing_segments_without_the_bounds_are_refused_within(folder: Path) ->
     assert "it begins with row 10, where row 5 should follow" in refusal(folder)
 
 
-def test_a_reader_gives_no_row_behind_a_gap(folder: Path) -> None:
+def test_a_reader_gives_no_row_after_a_gap(folder: Path) -> None:
     segment_files(folder)[1].unlink()
     batches = JournalReader(folder).read(0, 15)
     assert next(batches).column("number").to_pylist() == [0, 1, 2, 3, 4]
@@ -196,7 +196,7 @@ def test_a_seal_that_is_gone_is_refused(folder: Path) -> None:
     assert "the journal was sealed, and the seal is gone" in refusal(folder)
 
 
-def test_a_record_behind_the_seal_is_refused(folder: Path) -> None:
+def test_a_record_after_the_seal_is_refused(folder: Path) -> None:
     record = next_record(folder)
     with open_journal(folder) as journal:
         journal.seal()

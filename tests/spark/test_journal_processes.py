@@ -29,7 +29,7 @@ def kill_writers(folder: Path, times: int, random: Random) -> None:
         with open_journal(folder) as journal:
             assert journal.end >= promised
             assert all_rows(folder) == list(range(journal.start, journal.end))
-            assert journal.last_source_position == {"behind": journal.end}
+            assert journal.last_source_position == {"after": journal.end}
 
 
 def test_nothing_that_append_returned_for_is_lost_when_the_writer_is_killed(tmp_path: Path) -> None:

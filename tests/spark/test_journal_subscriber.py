@@ -42,7 +42,7 @@ def test_what_has_come_while_the_worker_was_busy_becomes_one_batch(run: Run) -> 
     assert [batch.num_rows for batch in JournalReader(run.place).read(0, 10)] == [10]
 
 
-def test_completion_seals_the_journal_behind_the_last_element(run: Run) -> None:
+def test_completion_seals_the_journal_after_the_last_element(run: Run) -> None:
     run.begin()
     run.publisher.next(0, 1)
     run.publisher.complete()
@@ -181,7 +181,7 @@ def test_a_part_of_a_batch_does_not_count_as_an_element() -> None:
     assert run.journal.last_source_position == {"elements": 2, "position": 1, "rows": 8}
 
 
-def test_an_element_that_does_not_fit_ends_the_stream_behind_those_before_it(run: Run) -> None:
+def test_an_element_that_does_not_fit_ends_the_stream_after_those_before_it(run: Run) -> None:
     run.begin()
     run.send(0, 1, "two", 3)
     assert [str(failure) for failure in run.failures] == ["element 2 of the batch is no number"]
@@ -231,7 +231,7 @@ def test_a_handler_of_misfits_that_raises_ends_the_stream(run: Run) -> None:
     assert run.publisher.cancelled
 
 
-def test_a_misfit_in_front_of_the_completion_leaves_the_journal_open(run: Run) -> None:
+def test_a_misfit_before_the_completion_leaves_the_journal_open(run: Run) -> None:
     run.begin()
     run.publisher.next(0, "one")
     run.publisher.complete()

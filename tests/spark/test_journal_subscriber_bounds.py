@@ -222,7 +222,7 @@ def test_a_drain_writes_all_that_has_come_as_room_is_made() -> None:
 
 def test_an_element_on_its_way_to_a_drain_is_written() -> None:
     run = new_run()
-    run.publisher = ManualPublisher(misbehave=True)  # it sends behind a cancel, as rule 2.8 allows
+    run.publisher = ManualPublisher(misbehave=True)  # it sends after a cancel, as rule 2.8 allows
     recorder = run.begin()
     run.send(0)
     recorder.drain()
@@ -235,7 +235,7 @@ def test_an_element_on_its_way_to_a_drain_is_written() -> None:
     assert (recorder.admitted, recorder.taken, recorder.is_over) == (2, 2, True)
 
 
-def test_an_element_behind_the_stop_counts_as_unrecorded() -> None:
+def test_an_element_after_the_stop_counts_as_unrecorded() -> None:
     run = new_run()
     run.publisher = ManualPublisher(misbehave=True)
     recorder = run.begin()

@@ -137,7 +137,7 @@ def elements_against_a_drain(env: Environment) -> None:
     assert watched.recorder.is_over
     watched.recorder.stop()
     env.settle()
-    assert watched.rows == [0, 1, 2]  # also those that came behind the cancel
+    assert watched.rows == [0, 1, 2]  # also those that came after the cancel
     assert watched.recorder.unrecorded == 0
 
 
@@ -161,7 +161,7 @@ def a_late_element_against_a_stop(env: Environment) -> None:
     assert len(watched.rows) + watched.recorder.unrecorded == 1
 
 
-def a_late_element_against_whoever_asks_whether_it_is_over(env: Environment) -> None:
+def a_late_element_against_a_caller_who_asks_whether_it_is_over(env: Environment) -> None:
     watched = Watched(env, max_rows=3)
     watched.recorder.drain()
     env.settle()
@@ -218,7 +218,7 @@ SCENARIOS: list[Scenario] = [
     elements_against_a_drain,
     a_drain_against_a_commit,
     a_late_element_against_a_stop,
-    a_late_element_against_whoever_asks_whether_it_is_over,
+    a_late_element_against_a_caller_who_asks_whether_it_is_over,
     an_error_against_a_stop,
     a_misfit_against_a_commit,
 ]

@@ -21,14 +21,14 @@ pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.timeout(1_800)]
 
 
 class Identity:
-    """Numbers through Spark and back: rows are made of them in front of it, and undone behind."""
+    """Numbers through Spark and back: rows are made upstream of it, and undone downstream."""
 
     def __init__(self) -> None:
         self._through: SparkProcessor = SparkProcessor("number long", name="identity")
-        self._behind = Flow.from_publisher(self._through).map(lambda row: row.number)
+        self._downstream = Flow.from_publisher(self._through).map(lambda row: row.number)
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
-        self._behind.subscribe(subscriber)
+        self._downstream.subscribe(subscriber)
 
     def on_subscribe(self, subscription: Subscription) -> None:
         self._through.on_subscribe(subscription)

@@ -48,7 +48,7 @@ class Watched:
         return self.run.snapshot()
 
     def drained_at(self, number: int) -> RunCounts:
-        """What the run shows when it was let go behind this row."""
+        """What the run shows when it was let go after this row."""
         drain = self.flow.do_on_next(lambda row: row.number == number and self.run.drain())
         drain.to_list().run_sync()
         return self.reading()

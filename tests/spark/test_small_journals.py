@@ -32,7 +32,7 @@ class Watched:
     def _began(self, run: SparkRun) -> None:
         self.run = run
 
-    def drained_behind(self, number: int) -> list[int]:
+    def drained_after(self, number: int) -> list[int]:
         """What comes out, if nothing more is taken when this row has come."""
 
         def note(row: Any) -> None:
@@ -58,7 +58,7 @@ def test_batches_above_the_bound_go_on_after_a_drain(tmp_path: Path) -> None:
     def through() -> Any:
         return batches(6, rows=50).on_spark(SCHEMA, max_rows=30)
 
-    first = Watched(through(), tmp_path).drained_behind(70)
+    first = Watched(through(), tmp_path).drained_after(70)
     second = Watched(through(), tmp_path).all()
     assert first == [*range(len(first))]
     assert len(first) % 50 == 0  # the drain has waited for the rest of the batch

@@ -272,7 +272,7 @@ def test_what_has_come_of_a_source_that_blocks_does_not_wait_for_the_rest() -> N
     assert [row.number for row in subscriber.elements] == [0, 1, 2, 3]
 
 
-def test_an_error_from_above_comes_at_once_ahead_of_rows_that_nobody_asked_for() -> None:
+def test_an_error_from_upstream_comes_at_once_ahead_of_rows_that_nobody_asked_for() -> None:
     subscriber = Waiting(request=1)
     source: Flow[Any] = Flow.concat(numbers(1_000), Flow.error(LookupError("gone")))
     source.on_spark(NUMBERS, batch_rows=10).subscribe(subscriber)
@@ -382,7 +382,7 @@ def test_a_function_that_cannot_be_sent_is_refused_before_data_moves() -> None:
 # After a crash, or a stop.
 
 
-def test_a_pipeline_that_is_run_again_goes_on_behind_what_it_has_delivered(tmp_path: Path) -> None:
+def test_a_pipeline_that_is_run_again_goes_on_after_what_it_has_delivered(tmp_path: Path) -> None:
     place = tmp_path / "checkpoint"
 
     def run(count: int, wanted: int) -> Waiting:
@@ -403,16 +403,16 @@ def test_a_pipeline_that_is_run_again_goes_on_behind_what_it_has_delivered(tmp_p
     assert 20 <= seen[1][0] <= 30
 
 
-def test_a_source_with_positions_goes_on_behind_the_last_one(tmp_path: Path) -> None:
+def test_a_source_with_positions_goes_on_after_the_last_one(tmp_path: Path) -> None:
     asked: list[object] = []
 
-    def behind(position: Any) -> Flow[Any]:
+    def after(position: Any) -> Flow[Any]:
         asked.append(position)
         return Flow.range(0 if position is None else position + 1, 20)
 
     def run(wanted: int) -> Waiting:
         subscriber = Waiting(request=wanted)
-        flow = Flow.resumable(behind).map(lambda number: (number, "x"))
+        flow = Flow.resumable(after).map(lambda number: (number, "x"))
         flow.on_spark(
             NUMBERS,
             name="positions",

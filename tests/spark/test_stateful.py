@@ -30,7 +30,7 @@ def at(minutes: float) -> datetime:
 
 
 END = at(1_000_000)
-"""So far behind all others that it closes their windows."""
+"""So long after all others that it closes their windows."""
 
 
 def window_of(moment: datetime) -> datetime:
@@ -82,7 +82,7 @@ class Live:
 
 
 def disordered_events(count: int) -> list[tuple[datetime, str]]:
-    """Events of which none comes more than five minutes behind a later one."""
+    """Events of which none comes more than five minutes after a later one."""
     dice = random.Random(count)
     return [(at(place / 4 + dice.uniform(0, 5)), dice.choice("abc")) for place in range(count)]
 
@@ -115,7 +115,7 @@ def test_a_row_of_a_window_that_has_come_out_is_dropped() -> None:
     assert sorted(rows[1:]) == [(at(50), "c", 1), (at(60), "b", 1)]
 
 
-def test_in_update_mode_a_row_behind_the_watermark_is_dropped_and_one_ahead_of_it_counts() -> None:
+def test_in_update_mode_a_row_before_the_watermark_is_dropped_and_one_after_it_counts() -> None:
     live = Live(counted_by_window, output_mode="update")
     live.feed((at(0), "a"), (at(60), "b"), rows=2)
     # Spark drops by the watermark with which the batch before began: one batch lies between.
@@ -134,7 +134,7 @@ def test_each_key_comes_once_over_all_batches() -> None:
     assert sorted(rows) == [(key,) for key in range(37)]
 
 
-def test_a_duplicate_is_dropped_within_the_watermark_and_comes_again_behind_it() -> None:
+def test_a_duplicate_is_dropped_within_the_watermark_and_comes_again_after_it() -> None:
     live = Live(
         lambda frame: (
             frame.withWatermark("at", "10 minutes")
@@ -193,7 +193,7 @@ def test_two_streams_are_joined_by_key_and_time_and_who_finds_nobody_comes_alone
     assert Counter(result(together.rows())) == Counter(expected)
 
 
-# State, and what is left of it behind a stop.
+# State, and what is left of it after a stop.
 
 
 @pytest.fixture

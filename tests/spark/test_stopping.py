@@ -57,7 +57,7 @@ def test_cancel_does_not_wait_for_spark_to_start_and_nothing_is_left_once_it_has
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_from_in_front_arrives_while_spark_starts(start: SlowStart) -> None:
+def test_an_error_from_upstream_arrives_while_spark_starts(start: SlowStart) -> None:
     problem = ValueError("no more")
     subscriber: ManualSubscriber[Any] = ManualSubscriber(request=1)
     with collect_undelivered() as undelivered:

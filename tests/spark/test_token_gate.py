@@ -68,7 +68,7 @@ def test_the_first_of_too_many_strangers_has_to_go(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("said", [b"tokex", b"xoken and more", b"TOKEN"])
-def test_a_wrong_token_ends_the_connection_and_nothing_behind_it_is_read(
+def test_a_wrong_token_ends_the_connection_and_nothing_after_it_is_read(
     gate: Gate, said: bytes
 ) -> None:
     with gate.connect(said) as stranger:

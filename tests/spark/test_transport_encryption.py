@@ -104,7 +104,7 @@ def connected(sender: SocketSender) -> ssl.SSLSocket:
     return trusting(sender.certificate).wrap_socket(plain, server_hostname=NAME)
 
 
-def test_whoever_has_another_certificate_does_not_get_the_token() -> None:
+def test_a_client_with_another_certificate_does_not_get_the_token() -> None:
     with gate() as (ours, _), gate() as (theirs, admitted):
         misled = replace(ours, port=theirs.port)
         with pytest.raises(ssl.SSLCertVerificationError):
@@ -123,7 +123,7 @@ def test_a_sender_in_the_clear_is_not_heard(receiver: Receiver) -> None:
     assert [number for number, _ in receiver.batches] == [8]
 
 
-def test_the_token_may_come_in_pieces_and_together_with_what_is_behind_it() -> None:
+def test_the_token_may_come_in_pieces_and_together_with_what_follows_it() -> None:
     with gate() as (sender, admitted), connected(sender) as connection:
         for piece in (b"t", b"oke", b"n and more"):
             connection.sendall(piece)
@@ -132,7 +132,7 @@ def test_the_token_may_come_in_pieces_and_together_with_what_is_behind_it() -> N
 
 
 @pytest.mark.parametrize("said", [b"", b"toke", b"tokex", b"TOKEN and more"])
-def test_whoever_encrypts_and_does_not_know_the_token_is_turned_out(said: bytes) -> None:
+def test_a_client_that_encrypts_and_does_not_know_the_token_is_turned_out(said: bytes) -> None:
     with gate(patience=0.2) as (sender, admitted), connected(sender) as connection:
         connection.sendall(said)
         with suppress(ConnectionResetError):
@@ -141,7 +141,7 @@ def test_whoever_encrypts_and_does_not_know_the_token_is_turned_out(said: bytes)
 
 
 @pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b""])
-def test_whoever_does_not_encrypt_is_turned_out_and_others_come(said: bytes) -> None:
+def test_a_client_that_does_not_encrypt_is_turned_out_and_others_come(said: bytes) -> None:
     with gate(patience=0.2) as (sender, admitted):
         plain = socket.create_connection((sender.host, sender.port), PATIENCE)
         with plain, connected(sender) as connection:

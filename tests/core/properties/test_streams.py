@@ -18,7 +18,7 @@ from tests.rules.subjects import (
     broadcast,
     executor_publisher,
     identity,
-    identity_below,
+    identity_downstream,
     iterable_publisher,
 )
 
@@ -29,7 +29,7 @@ PUBLISHERS: dict[str, Build] = {
     "executor publisher": executor_publisher,
     "identity": lambda iterable, _: identity(iterable, None),
     "identity on an executor": identity,
-    "identity downstream of an executor": identity_below,
+    "identity downstream of an executor": identity_downstream,
     "broadcast": lambda iterable, _: broadcast(iterable, None),
     "broadcast on an executor": broadcast,
 }

@@ -361,7 +361,7 @@ def test_a_failure_goes_ahead_of_elements_that_are_still_to_come() -> None:
     assert subscriber.signals == ["on_subscribe", 1, error]
 
 
-def test_a_failure_before_the_first_wake_still_comes_behind_on_subscribe() -> None:
+def test_a_failure_before_the_first_wake_still_comes_after_on_subscribe() -> None:
     subscriber = RecordingSubscriber()
     stream = Elements("ab", subscriber)
     error = ValueError("from upstream")
@@ -392,7 +392,7 @@ def test_a_failure_after_cancel_is_not_signalled() -> None:
     assert subscriber.signals == ["on_subscribe"]
 
 
-def test_a_failure_while_another_thread_sends_comes_behind_that_element() -> None:
+def test_a_failure_while_another_thread_sends_comes_after_that_element() -> None:
     sending, go_on = threading.Event(), threading.Event()
 
     def wait() -> None:

@@ -122,7 +122,7 @@ def a_cancel_against_a_hop(env: Environment) -> None:
     assert sorted([*subscriber.elements, *discarded]) == list(range(foreign.sent))
 
 
-def made_on_threads_in_front(env: Environment) -> None:
+def made_on_threads_upstream(env: Environment) -> None:
     subscriber = SerialSubscriber(env)
     Flow.range(2).subscribe_on(ThreadForEachTask(env)).subscribe(subscriber)
     env.settle()
@@ -141,7 +141,7 @@ SCENARIOS: list[Scenario] = [
     a_hop_to_threads_with_two_requests,
     a_hop_to_threads_from_a_foreign_publisher,
     a_cancel_against_a_hop,
-    made_on_threads_in_front,
+    made_on_threads_upstream,
 ]
 
 

@@ -106,7 +106,7 @@ def test_a_later_run_is_closed_at_once_when_it_is_left(again: str) -> None:
 
 
 @pytest.mark.parametrize("foreign", [False, True], ids=["a loop", "a publisher"])
-def test_an_interrupt_of_the_thread_in_front_of_a_boundary_cancels_the_run(foreign: bool) -> None:
+def test_an_interrupt_of_the_thread_upstream_of_a_boundary_cancels_the_run(foreign: bool) -> None:
     closed: list[str] = []
 
     class Interrupted:

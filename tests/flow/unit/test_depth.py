@@ -103,7 +103,7 @@ def test_an_error_is_handled_by_the_first_stage_that_does_so() -> None:
     assert chain(A_STAGE, failing).to_list().run_sync() == [1]
 
 
-def test_a_stage_in_the_middle_that_has_enough_closes_all_in_front_of_it_before_it_ends() -> None:
+def test_a_stage_in_the_middle_that_has_enough_closes_all_upstream_of_it_before_it_ends() -> None:
     ends: list[str] = []
 
     front = chain(A_STAGE, Flow.from_iterable(Closing(ends.append)), 500).do_finally(ends.append)
@@ -112,7 +112,7 @@ def test_a_stage_in_the_middle_that_has_enough_closes_all_in_front_of_it_before_
     assert ends == ["closed", "cancelled", "completed"]
 
 
-def test_a_stage_in_front_that_cannot_be_closed_keeps_none_from_being_closed() -> None:
+def test_a_stage_upstream_that_cannot_be_closed_keeps_none_from_being_closed() -> None:
     ends: list[str] = []
 
     def refuse(_: str) -> None:

@@ -392,7 +392,7 @@ def test_a_retry_without_limit_and_without_waiting_can_be_cancelled_from_another
     assert not thread.is_alive()
 
 
-def test_retry_goes_on_where_the_flow_in_front_of_it_runs() -> None:
+def test_retry_goes_on_where_the_flow_upstream_of_it_runs() -> None:
     names: set[str] = set()
     attempts = iter([1, 1, 0])
 

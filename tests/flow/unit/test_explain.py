@@ -99,7 +99,7 @@ def test_the_plan_says_which_operators_run_together() -> None:
     )
 
 
-def test_the_plan_goes_on_in_front_of_a_boundary() -> None:
+def test_the_plan_goes_on_upstream_of_a_boundary() -> None:
     flow = Flow.range(9).map(X + 1).publish_on(VirtualTime()).filter(X > 2).named("numbers")
     assert str(flow.explain()) == (
         "the flow numbers: range | map | publish_on on VirtualTime | filter\nnobody runs it now"
@@ -281,7 +281,7 @@ def test_what_nothing_counts_is_said_not_to_be_counted(flow: Flow[int]) -> None:
     assert "requested all, delivered not counted" in seen[-1]
 
 
-def test_what_a_flow_in_front_gave_is_known_also_when_it_is_done() -> None:
+def test_what_a_flow_upstream_gave_is_known_also_when_it_is_done() -> None:
     later = Later()
     flow = Flow.range(3).subscribe_on(later).publish_on(later).map(X + 1)
     subscriber = subscribed(flow, request=1)
@@ -419,7 +419,7 @@ def sentence(flow: Flow[Any]) -> str:
     return only_run(flow).sentence
 
 
-def test_a_boundary_waits_for_demand_and_what_stands_in_front_waits_for_it(watch: Watch) -> None:
+def test_a_boundary_waits_for_demand_and_what_is_upstream_waits_for_it(watch: Watch) -> None:
     later = Later()
     flow = foreign(100).buffer(2).publish_on(later, prefetch=2).map(len)
     subscriber = subscribed(flow, request=1)

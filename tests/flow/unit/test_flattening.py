@@ -402,7 +402,7 @@ def test_switch_map_takes_no_notice_of_an_error_of_a_publisher_before() -> None:
     setting.subscriber.assert_not_ended()
 
 
-def test_switch_map_can_be_cancelled_while_an_endless_flow_in_front_never_waits() -> None:
+def test_switch_map_can_be_cancelled_while_an_endless_flow_upstream_never_waits() -> None:
     subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
 
     def inner(x: int) -> Flow[int]:

@@ -63,7 +63,7 @@ def test_more_nested_loops_than_one_function_can_have() -> None:
     assert len(flow.plan.segments) == 3
 
 
-def test_take_leaves_all_loops_of_the_iterables_in_front() -> None:
+def test_take_leaves_all_loops_of_the_iterables_upstream() -> None:
     pulled: list[int] = []
 
     def numbers(x: int) -> Iterator[int]:

@@ -163,7 +163,7 @@ def test_do_finally_downstream_of_a_filter_that_never_ends_tells_a_cancel_from_a
     assert ends == ["cancelled"]
 
 
-def test_what_stands_in_front_is_closed_when_do_finally_is_told() -> None:
+def test_what_is_upstream_is_closed_when_do_finally_is_told() -> None:
     order: list[str] = []
 
     class Elements:
@@ -219,7 +219,7 @@ def test_do_on_discard_is_told_of_what_waited_at_a_boundary() -> None:
     assert lost == [2, 3]
 
 
-def test_do_on_discard_is_told_of_what_was_held_in_front_of_a_boundary() -> None:
+def test_do_on_discard_is_told_of_what_was_held_upstream_of_a_boundary() -> None:
     lost: list[int] = []
     source: ManualPublisher[int] = ManualPublisher()
     with ThreadPool(1) as threads:

@@ -56,7 +56,7 @@ def test_results_that_nobody_takes_keep_further_calls_from_starting() -> None:
     run(main())
 
 
-def test_ordered_results_wait_for_those_in_front() -> None:
+def test_ordered_results_wait_for_those_ahead() -> None:
     async def main() -> None:
         gate = Gate()
         subscriber = await subscribed(Flow.range(3).map_async(gate, concurrency=3), UNBOUNDED)
@@ -129,7 +129,7 @@ def test_a_call_that_raises_cancels_the_others_and_stops_the_source() -> None:
     run(main())
 
 
-def test_an_ordered_error_follows_the_results_in_front_of_it() -> None:
+def test_an_ordered_error_follows_the_results_ahead_of_it() -> None:
     async def main() -> None:
         gate, taken = Gate(), list[int]()
         flow = Flow.range(9).do_on_next(taken.append).map_async(gate, concurrency=3)
@@ -144,7 +144,7 @@ def test_an_ordered_error_follows_the_results_in_front_of_it() -> None:
     run(main())
 
 
-def test_an_error_from_in_front_follows_the_results_of_what_came_before() -> None:
+def test_an_error_from_upstream_follows_the_results_of_what_came_before() -> None:
     publisher: ManualPublisher[int] = ManualPublisher()
 
     async def main() -> None:

@@ -214,7 +214,7 @@ def test_an_annotation_within_an_inner_flow_is_passed_first() -> None:
     assert texts == ["in map", "passed annotate_errors('inner')", "passed annotate_errors('outer')"]
 
 
-def test_a_handler_sees_the_notes_of_what_stands_in_front_of_it() -> None:
+def test_a_handler_sees_the_notes_of_what_is_upstream_of_it() -> None:
     seen: list[str] = []
     flow = Flow.of(0).map(invert).annotate_errors("early")
     flow = flow.do_on_error(lambda error: seen.extend(error.__notes__)).annotate_errors("late")

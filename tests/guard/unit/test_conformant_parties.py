@@ -43,13 +43,13 @@ def that_is_empty(executor: Executor) -> Publisher[int]:
     return ExecutorPublisher(range(0), executor)
 
 
-def behind_a_processor(executor: Executor) -> Publisher[int]:
+def downstream_of_a_processor(executor: Executor) -> Publisher[int]:
     processor: IdentityProcessor[int] = IdentityProcessor(4, executor=executor)
     IterablePublisher(ELEMENTS).subscribe(processor)
     return processor
 
 
-def behind_a_broadcast(executor: Executor) -> Publisher[int]:
+def downstream_of_a_broadcast(executor: Executor) -> Publisher[int]:
     return Broadcast(4, source=IterablePublisher(ELEMENTS), executor=executor)
 
 
@@ -59,8 +59,8 @@ PUBLISHERS = [
     with_bounded_recursion,
     that_fails,
     that_is_empty,
-    behind_a_processor,
-    behind_a_broadcast,
+    downstream_of_a_processor,
+    downstream_of_a_broadcast,
 ]
 NewPublisher: TypeAlias = Callable[[Executor], Publisher[int]]
 

@@ -65,8 +65,8 @@ def publishers() -> dict[str, Subject]:
 class Noting:
     """A subscriber of the reference that notes what it is told.
 
-    It asks for elements on its own. To ask for more behind its back would be wrong: it would take
-    what comes for something that nobody has asked for.
+    It asks for elements on its own. To ask for more without its knowledge would be wrong: it would
+    take what comes for something that nobody has asked for.
     """
 
     def __init__(self, *executor: Executor) -> None:

@@ -111,11 +111,11 @@ def test_a_signal_between_two_frames_is_refused() -> None:
 
 
 def test_signals_out_of_order_are_refused() -> None:
-    behind_the_end: list[Signal[str]] = [OnComplete(at=1.0), OnNext("b", at=2.0)]
+    after_the_end: list[Signal[str]] = [OnComplete(at=1.0), OnNext("b", at=2.0)]
     with pytest.raises(ValueError, match=r"on_next\('b'\) at 1 s is out of order"):
         to_marble([OnNext("a", at=2.0), OnNext("b", at=1.0)])
     with pytest.raises(ValueError, match=r"on_next\('b'\) at 2 s is out of order"):
-        to_marble(behind_the_end)
+        to_marble(after_the_end)
 
 
 def test_an_element_without_a_letter_is_refused() -> None:
