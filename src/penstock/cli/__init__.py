@@ -17,6 +17,7 @@
 ``loading.py``      from the arguments of a command to what they name: a pipeline and its settings,
                     or an object
 ``packages.py``     the packages of others that penstock works with, and whether they are installed
+``places.py``       whether a place can hold a checkpoint: tried out, and left as it was
 ``spark_check.py``  what a pipeline needs to run on Spark: its functions, its checkpoint, its query
 ``findings.py``     what ``check`` and ``doctor`` find, one line for each thing they check
 ``progress.py``     what a terminal shows of a pipeline while it runs: the same figures as the page

@@ -18,7 +18,7 @@ import click
 
 from penstock.cli.findings import Finding, as_data, has_problem, lines
 from penstock.cli.packages import findings_for, installed
-from penstock.cli.spark_check import free_bytes, local_path, try_out
+from penstock.cli.places import free_bytes, local_path, try_out
 from penstock.java import JavaUnavailable, find_runtime
 
 __all__ = ["command"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from penstock.tck.explorer import session as budget
+from penstock.tck.explorer import watchdog
 from penstock.tck.explorer.watchdog import Budget
 
 
@@ -21,8 +21,8 @@ class Clocks:
 @pytest.fixture
 def clocks(monkeypatch: pytest.MonkeyPatch) -> Clocks:
     clocks = Clocks()
-    monkeypatch.setattr(budget, "_monotonic", lambda: clocks.wall)
-    monkeypatch.setattr(budget, "_process_time", lambda: clocks.computed)
+    monkeypatch.setattr(watchdog, "_monotonic", lambda: clocks.wall)
+    monkeypatch.setattr(watchdog, "_process_time", lambda: clocks.computed)
     return clocks
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from penstock.observe.dashboard.access import Keys
-from penstock.observe.dashboard.server import tls
+from penstock.observe.dashboard.certificate import tls
+from penstock.observe.dashboard.keys import Keys
 from penstock.observe.observer import Observer
 from penstock.observe.unavailable import DashboardUnavailable
 
