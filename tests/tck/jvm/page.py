@@ -1,7 +1,8 @@
 """The tables of the page on the outside judge, written from the verdicts of both kits.
 
 The own kit takes minutes for all implementations, so that not every run of the tests asks it. The
-verdicts of the official one are compared in every run.
+verdicts of the official one are compared in every run. ``python -m tests.tck.jvm.page``, run from
+the root of the repository, writes the tables again.
 """
 
 from __future__ import annotations
@@ -13,12 +14,23 @@ from dataclasses import dataclass
 from penstock.rules import RULES
 from penstock.tck.outcome import RuleStatus
 from penstock.tck.report import Report
-from tests.tck.jvm.judging import tally
+from tests.style.project import ROOT
+from tests.tck.jvm.judging import judge_all, judge_all_by_the_own_kit, tally
+from tests.tck.jvm.subjects import flows, from_java, processors, publishers, subscribers, to_java
 
-__all__ = ["NOTHING", "Table", "verdicts_by_implementation", "verdicts_by_rule"]
+__all__ = [
+    "NOTHING",
+    "PAGE",
+    "Table",
+    "official_verdicts",
+    "own_verdicts",
+    "verdicts_by_implementation",
+    "verdicts_by_rule",
+]
 
 Reports = Mapping[str, Report]
 
+PAGE = ROOT / "docs" / "outside-judge.md"
 NOTHING = "-"
 PARTIES = (
     "publisher",
@@ -42,16 +54,31 @@ class Table:
 
     def as_in(self, page: str) -> Table:
         """The table with the same first row that stands on a page."""
-        lines = page.splitlines()
-        start = lines.index(_line(self.rows[0]))
-        end = lines.index("", start) if "" in lines[start:] else len(lines)
-        found = [line.strip("| ").split(" | ") for line in lines[start:end]]
+        found = [line.strip("| ").split(" | ") for line in self._text_in(page).splitlines()]
         return Table([found[0], *found[2:]])
+
+    def replaced_in(self, page: str) -> str:
+        """The page with this table in place of the one that has the same first row."""
+        return page.replace(self._text_in(page), str(self))
+
+    def _text_in(self, page: str) -> str:
+        head = _line(self.rows[0])
+        return head + page.partition(head)[2].partition("\n\n")[0].rstrip("\n")
 
     def of_the_official_kit(self) -> Table:
         """Without what the own kit says: a column of that name, and what stands before a slash."""
         keep = [index for index, name in enumerate(self.rows[0]) if name != "own kit"]
         return Table([[row[index].rpartition(" / ")[2] for index in keep] for row in self.rows])
+
+
+def official_verdicts() -> dict[str, Report]:
+    """What the official kit says of all implementations, by name."""
+    return judge_all(publishers, subscribers, processors, flows, to_java, from_java)
+
+
+def own_verdicts() -> dict[str, Report]:
+    """What the own kit says of them; it cannot judge what is made for Java."""
+    return judge_all_by_the_own_kit(publishers, subscribers, processors, flows, from_java)
 
 
 def verdicts_by_implementation(official: Reports, own: Reports) -> Table:
@@ -118,3 +145,16 @@ def checks(report: Report | None) -> str:
 
 def _line(row: list[str]) -> str:
     return f"| {' | '.join(row)} |" if row[0] != "---" else f"|{'|'.join(row)}|"
+
+
+def write() -> None:
+    """Write the tables again."""
+    official, own = official_verdicts(), own_verdicts()
+    page = PAGE.read_text(encoding="utf-8")
+    for table in (verdicts_by_implementation(official, own), verdicts_by_rule(official, own)):
+        page = table.replaced_in(page)
+    PAGE.write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

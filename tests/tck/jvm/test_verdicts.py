@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import pytest
 
 from penstock.tck.report import Report
-from tests.style.project import text
 from tests.tck.jvm.broken import (
     broken_processors,
     broken_publishers,
     broken_subscribers,
     sound_models,
 )
-from tests.tck.jvm.judging import judge_all, judge_all_by_the_own_kit, tally
-from tests.tck.jvm.page import verdicts_by_implementation, verdicts_by_rule
-from tests.tck.jvm.subjects import flows, from_java, processors, publishers, subscribers, to_java
+from tests.tck.jvm.judging import judge_all, tally
+from tests.tck.jvm.page import (
+    PAGE,
+    Table,
+    official_verdicts,
+    own_verdicts,
+    verdicts_by_implementation,
+    verdicts_by_rule,
+)
 
 pytestmark = [pytest.mark.outside_judge, pytest.mark.timeout(600)]
 
-PAGE = text(Path("docs/outside-judge.md"))
+REGENERATE = "python -m tests.tck.jvm.page"
 
 PUBLISHER = "31 passed, 7 untested"
 SUBSCRIBER = "11 passed, 15 untested"
@@ -46,11 +50,14 @@ FLOWS = dict.fromkeys(["fused", "unfused", "publish_on", "map_async", "share", "
 BRIDGES = dict.fromkeys(["to_jvm", "from_jvm"], PUBLISHER)
 
 
+def page() -> str:
+    return PAGE.read_text(encoding="utf-8")
+
+
 @cache
 def official() -> dict[str, Report]:
     """The verdicts of the official kit."""
-    crossings = (to_java, from_java)
-    return judge_all(publishers, subscribers, processors, flows, *crossings)
+    return official_verdicts()
 
 
 def test_the_official_kit_passes_the_reference_the_bridge_and_a_flow_of_each_kind() -> None:
@@ -58,15 +65,23 @@ def test_the_official_kit_passes_the_reference_the_bridge_and_a_flow_of_each_kin
     assert {name: report.failures for name, report in reports.items() if not report.passed} == {}
     assert {name: tally(report) for name, report in reports.items()} == REFERENCE | FLOWS | BRIDGES
     for table in (verdicts_by_implementation(reports, {}), verdicts_by_rule(reports, {})):
-        assert table.as_in(PAGE).of_the_official_kit() == table.of_the_official_kit()
+        assert table.as_in(page()).of_the_official_kit() == table.of_the_official_kit()
 
 
 @pytest.mark.full
 def test_the_page_shows_what_both_kits_say() -> None:
-    own = judge_all_by_the_own_kit(publishers, subscribers, processors, flows, from_java)
+    own = own_verdicts()
     assert {name: report.failures for name, report in own.items() if not report.passed} == {}
     for table in (verdicts_by_implementation(official(), own), verdicts_by_rule(official(), own)):
-        assert str(table) in PAGE
+        assert str(table) in page(), f"run `{REGENERATE}`"
+
+
+def test_a_table_that_is_written_again_stands_where_the_old_one_was() -> None:
+    table = Table([["rule", "in short"], ["1.1", "new"]])
+    text = "Before.\n\n| rule | in short |\n|---|---|\n| 1.1 | old |\n| 1.2 | gone |\n\nAfter.\n"
+    assert table.replaced_in(text) == f"Before.\n\n{table}\n\nAfter.\n"
+    at_the_end = text.removesuffix("\nAfter.\n")
+    assert table.replaced_in(at_the_end) == f"Before.\n\n{table}\n"
 
 
 def test_the_official_kit_fails_every_mutant_and_none_of_their_models() -> None:
