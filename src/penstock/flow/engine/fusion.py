@@ -50,7 +50,7 @@ class FusedOutput(Enum):
     UNINTERRUPTED = "to the caller who pulls, and never cancels from another thread"
 
 
-def emission(sink: FusedOutput, *, counted: bool, checked: bool) -> list[str]:
+def emission(sink: FusedOutput, *, checked: bool) -> list[str]:
     """The lines that give ``x`` to what is downstream. A call per element would be felt here."""
     if sink in (FusedOutput.ITERATE, FusedOutput.UNINTERRUPTED):
         return ["yield x"]
@@ -58,26 +58,27 @@ def emission(sink: FusedOutput, *, counted: bool, checked: bool) -> list[str]:
     signal = HANDING_OVER if sink is FusedOutput.HAND_OVER else SIGNALLING
     if sink is FusedOutput.DELIVER_ALL:
         return [*check, *signal]
-    # Parts that wait ask the run how much is wanted; otherwise the count is the loop's own.
-    delivered = "run.delivered" if counted else "delivered"
-    no_demand = f"{delivered} >= run.requested:"
     return [
         *check,
         # Found while looking for the end: it waits for demand here, however often it is pulled.
-        f"while {no_demand}",
-        "    try: yield SATISFIED",
-        "    except GeneratorExit: discard(run, (x,)); raise",
-        f"{delivered} += 1",
+        "while starved:",
+        "    starved = delivered >= run.requested",
+        "    if starved:",
+        "        try: yield SATISFIED",
+        "        except GeneratorExit: discard(run, (x,)); raise",
+        # In both, since a variable is faster to compare, and others read what the run has.
+        "run.delivered = delivered = delivered + 1",
         *signal,
-        f"if {no_demand} yield SATISFIED",
+        "if delivered >= run.requested: starved = True; yield SATISFIED",
     ]
 
 
 CHECK: Final = "if x is None: raise no_element()"
+COUNT: Final = "    delivered, starved = 0, True"
 PREPARATION: Final = {
-    FusedOutput.DELIVER: ["    on_next = receiver.on_next"],
+    FusedOutput.DELIVER: ["    on_next = receiver.on_next", COUNT],
     FusedOutput.DELIVER_ALL: ["    on_next = receiver.on_next"],
-    FusedOutput.HAND_OVER: ["    append = receiver.arrived.append"],
+    FusedOutput.HAND_OVER: ["    append = receiver.arrived.append", COUNT],
 }
 SIGNALLING: Final = (
     "try: on_next(x)",
@@ -94,9 +95,8 @@ HANDING_OVER: Final = (
 class LoopCode:
     """The body of a segment's loop while it is being written. The element is called ``x``."""
 
-    def __init__(self, *, waits: bool, counted: bool, checked: bool, sink: FusedOutput) -> None:
+    def __init__(self, *, waits: bool, checked: bool, sink: FusedOutput) -> None:
         self._waits = waits
-        self._counted = counted
         self._checked = checked
         self._sink = sink
         self._depth = 2
@@ -180,7 +180,7 @@ class LoopCode:
         With ``failing`` they also run when it has failed, ahead of the error.
         """
         self._ends_failing = failing
-        emitted = [CHECK, *emission(self._sink, counted=self._counted, checked=True)]
+        emitted = [CHECK, *emission(self._sink, checked=True)]
         for text in lines:
             indent, statement = text[: len(text) - len(text.lstrip())], text.lstrip()
             for line in emitted if statement == "emit x" else [statement]:
@@ -192,7 +192,7 @@ class LoopCode:
 
     def emit(self) -> None:
         """The element goes to what is downstream of this segment."""
-        for text in emission(self._sink, counted=self._counted, checked=self._checked):
+        for text in emission(self._sink, checked=self._checked):
             self.line(text)
 
     # How it becomes a function.
@@ -219,7 +219,6 @@ class LoopCode:
             "def segment(source, run, values, parts_from, receiver):",
             *([f"    {', '.join(values)}, = values"] if values else []),
             *self._before,
-            "    delivered = 0",
             "    try:",
             "        yield",  # here it waits to be pulled; from here on, close() closes the source
             "        for x in source:",
@@ -329,8 +328,7 @@ def compiled(
     stages: Sequence[FusedStage], upstream: FlowNode, waits: bool, sink: FusedOutput
 ) -> Compiled:
     """Let the stages write a loop, and compile it."""
-    counted = waits or any(stage.waits for stage in stages)
-    loop = LoopCode(waits=waits, counted=counted, checked=upstream.checked, sink=sink)
+    loop = LoopCode(waits=waits, checked=upstream.checked, sink=sink)
     loop.check()
     names: list[str] = []
     for number, stage in enumerate(stages):

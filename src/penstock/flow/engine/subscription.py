@@ -137,9 +137,8 @@ class FlowSubscription(BaseSubscription[T], RunContext):
             if pause is None:
                 self._complete()
                 return
-            if pause is SATISFIED and wanted:
-                self.delivered = self.requested
-            elif self.requested == requested:
+            satisfied = pause is SATISFIED and wanted
+            if not satisfied and self.requested == requested:
                 self._rest()
                 return  # the one that has something wakes us
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from operator import length_hint
-from types import GeneratorType
 from typing import Any
 
 from penstock.api import UNBOUNDED
@@ -27,10 +26,7 @@ def delivered_by(driver: FlowSubscription[Any]) -> int | None:
     """What a run has delivered; ``None`` if nothing counts it."""
     if driver.requested >= UNBOUNDED:
         return passed(driver.plan, driver)
-    loop = driver.source
-    frame = loop.gi_frame if isinstance(loop, GeneratorType) and loop.gi_running else None
-    own_count: int = 0 if frame is None else frame.f_locals.get("delivered", 0)
-    return max(driver.delivered, own_count)
+    return driver.delivered
 
 
 def passed(plan: Plan, driver: FlowSubscription[Any]) -> int | None:

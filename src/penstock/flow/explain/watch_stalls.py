@@ -23,7 +23,7 @@ class WatchStalls(Stage):
     """Counts the elements that go by, for a watchdog, which reports on the clock's thread."""
 
     rerun = EACH_ALONE
-    waits = True  # so that the run counts what it delivers, and can say what is wanted
+    waits = True  # so that a boundary gives it a run of its own, which can say what is wanted
 
     def __init__(
         self, after: float, clock: Clock | None, report: Callable[[ExplainedRun], object] | None

@@ -41,7 +41,7 @@ class Tap(Stage):
     """Tells a listener of each signal before it goes on, on the thread that pulls the run."""
 
     rerun = EACH_ALONE
-    waits = True  # so that the run counts what it delivers, and `wanted` says what was requested
+    waits = True  # so that a boundary gives it a run whose `wanted` says what was requested
 
     def __init__(self, name: str, listener: object) -> None:
         super().__init__(name)
