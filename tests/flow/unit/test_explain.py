@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -540,6 +541,30 @@ def test_a_subscriber_that_does_not_return_is_blamed() -> None:
     flow = Flow.range(1).map(X + 1)
     flow.subscribe(Slow(request=5))
     assert found[0].startswith("`map` waits for on_next of your subscriber to return, which is at ")
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_collected_while_the_interpreter_is_asked_what_its_threads_do(
+    collects: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A collection might wait for a lock that the interpreter holds meanwhile."""
+    asked: list[bool] = []
+
+    def current_frames() -> dict[int, Any]:
+        asked.append(gc.isenabled())
+        return {}
+
+    monkeypatch.setattr(sys, "_current_frames", current_frames)
+    flow = Flow.range(1).do_on_next(lambda x: flow.explain())
+    if not collects:
+        gc.disable()
+    try:
+        subscribed(flow, request=1)
+        assert gc.isenabled() is collects
+    finally:
+        gc.enable()
+    assert asked
+    assert not any(asked)
 
 
 # Runs without a subscriber.

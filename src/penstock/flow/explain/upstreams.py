@@ -6,12 +6,12 @@ where elements arrive from elsewhere.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import singledispatch
-from gc import get_referents
 from types import FrameType, GeneratorType
 from typing import Any, Final
 
@@ -39,7 +39,7 @@ __all__ = [
 
 def work_of(thread: int) -> str:
     """What the thread does, for a sentence about the run that it works for."""
-    frame = sys._current_frames().get(thread)
+    frame = frame_of(thread)
     called: FrameType | None = None
     while frame is not None:
         if is_own(frame):
@@ -50,6 +50,21 @@ def work_of(thread: int) -> str:
             called = frame
         frame = frame.f_back
     return "is at work"
+
+
+def frame_of(thread: int) -> FrameType | None:
+    """What the thread executes now.
+
+    Before Python 3.11.9 a garbage collection that begins within this call may never return: it
+    frees what takes a lock of the interpreter that the call holds.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def work_in(operator: str, called: FrameType | None) -> str:
@@ -109,7 +124,7 @@ def supplies_of(run: Any) -> Iterator[UpstreamState]:
         elif isinstance(thing, GeneratorType):
             todo += from_generator(thing, operator)
         elif type(thing).__module__.startswith(OWN) and not hasattr(thing, "wake"):
-            todo += [(each, operator) for each in contents(get_referents(thing))]
+            todo += [(each, operator) for each in contents(gc.get_referents(thing))]
 
 
 def from_generator(
