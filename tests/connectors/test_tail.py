@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from penstock import VirtualTime
+from penstock import Flow, VirtualTime
 from penstock.connectors import Line, tail_json_lines
 from penstock.flow.base_flow import with_origin
+from penstock.flow.engine.run_context import RunContext
 from penstock.testing import ManualSubscriber
 
 
@@ -242,3 +243,15 @@ def test_bad_options_are_refused_at_once(file: Path, options: dict[str, Any], wo
 def test_a_folder_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="is a folder"):
         tail_json_lines(tmp_path)
+
+
+def test_a_file_that_was_given_up_before_it_was_read_is_not_waited_for(
+    file: Path, time: VirtualTime
+) -> None:
+    flow = Flow.range(3).switch_map(lambda x: tail_json_lines(file, clock=time))
+    subscriber: ManualSubscriber[Line] = ManualSubscriber(request=1)
+    flow.subscribe(subscriber)
+    run = subscriber.subscription
+    assert isinstance(run, RunContext)
+    assert list(run.waiting_at.values()) == ["tail_json_lines"]
+    subscriber.cancel()

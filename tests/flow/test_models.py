@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from penstock import UNBOUNDED, IterablePublisher, Subscription
 from penstock.flow import Flow
+from penstock.flow.engine.run_context import RunContext
 from tests.flow.all_cases import ALL_CASES, EVERY_CASE
 from tests.flow.case import Case
 from tests.rules.parties import PATIENCE, Recorder
@@ -232,6 +233,28 @@ def test_a_source_is_closed_when_the_flow_has_completed(case: Case, build: Build
     case.apply(build(watched)).subscribe(receiver)
     receiver.await_end()
     watched.await_closed()
+
+
+@EVERY_CASE
+@EVERY_SOURCE
+def test_a_run_that_is_over_waits_at_nothing(case: Case, build: Build) -> None:
+    for cancel_after in range(4):
+        receiver = Forgetful(UNBOUNDED, cancel_after)
+        case.apply(build(GIVEN)).subscribe(receiver)
+        receiver.await_end()
+        run = receiver.subscription
+        if isinstance(run, RunContext):  # and not a place in a shared one, which may go on
+            await_nothing_at(run)
+
+
+def await_nothing_at(run: RunContext) -> None:
+    """The thread that runs it may still be closing its stages."""
+    pause = threading.Event()
+    for _ in range(int(PATIENCE * 1_000)):
+        if not run.waiting_at:
+            return
+        pause.wait(0.001)
+    raise AssertionError(f"it still waits at {run.waiting_at}")
 
 
 FREEING = [case for case in ALL_CASES if not case.keeps]

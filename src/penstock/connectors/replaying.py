@@ -106,7 +106,7 @@ class ReplayStage(Stage):
 
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Hold one element at a time until it is due."""
-        timer = StageTimer(self._clock, run)
+        timer = StageTimer(self._clock, run, self.name)
         held: list[Any] = []
         first: Any = None
         start = due = timer.now

@@ -132,12 +132,19 @@ def opened(
     per_output: int = 1,
     prefetch: int = PREFETCH,
     most: int = UNBOUNDED,
+    *,
+    operator: str | None = None,
 ) -> Elements:
     """The elements of any publisher, for the stages of ``run``.
 
     A flow runs within the run, unless it has an executor of its own; any other publisher is
     subscribed to, holds at most ``prefetch`` elements, and is asked for ``most`` in all.
+
+    ``operator`` is the one that opens it. An origin that is just being opened itself, and gives
+    these elements as its own, leaves that to the one that opens the origin.
     """
+    if operator is not None:
+        run.opening = operator
     if isinstance(publisher, BaseFlow):
         plan = publisher.plan
         if plan.origin.executor is None:

@@ -249,7 +249,7 @@ class FromDataFrame(Origin):
 
     def open(self, run: RunContext, per_output: int) -> Elements:
         """Subscribe to the batches, of which one is held at a time."""
-        batches = opened(self._publisher, run, prefetch=1)
+        batches = opened(self._publisher, run, prefetch=1, operator=self.name)
         return batches if self._batches else started(self._rows(batches))
 
     def _rows(self, batches: Elements) -> Elements:

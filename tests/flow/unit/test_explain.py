@@ -14,6 +14,7 @@ import pytest
 
 from penstock import (
     UNBOUNDED,
+    Broadcast,
     CallingThread,
     Flow,
     IterablePublisher,
@@ -504,6 +505,40 @@ def test_an_executor_that_does_not_run_its_task_is_named() -> None:
 def test_the_one_who_waits_is_named(flow: Flow[Any], expected: str) -> None:
     subscriber = subscribed(flow, request=1)
     assert expected in sentence(flow)
+    subscriber.cancel()
+
+
+def test_a_broadcast_is_a_publisher_like_any_other() -> None:
+    flow = Flow.from_publisher(Broadcast[int]())
+    subscriber = subscribed(flow, request=1)
+    assert sentence(flow) == "`from_publisher` waits for its publisher, for 0.0 s"
+    subscriber.cancel()
+
+
+def test_a_stage_that_holds_all_that_is_wanted_waits_for_its_clock_and_not_for_more() -> None:
+    source: ManualPublisher[int] = ManualPublisher()
+    flow = Flow.from_publisher(source).delay(3, clock=VirtualTime())
+    subscriber = subscribed(flow, request=1)
+    assert sentence(flow).startswith("`from_publisher` waits for its publisher")
+    source.next(1)
+    assert sentence(flow).startswith("`delay` waits for its clock")
+    subscriber.cancel()
+
+
+def test_what_limits_the_wait_for_a_publisher_is_not_what_is_waited_for() -> None:
+    flow = silent().map(abs).timeout(3, clock=VirtualTime()).take_until(ManualPublisher())
+    subscriber = subscribed(flow, request=1)
+    assert sentence(flow).startswith("`from_publisher` waits for its publisher")
+    subscriber.cancel()
+
+
+def test_inputs_are_listed_in_their_order_however_deep_they_are() -> None:
+    source: ManualPublisher[int] = ManualPublisher()
+    deep = Flow.from_publisher(source).map(abs).delay(1, clock=VirtualTime()).map(abs)
+    flow = Flow.zip(deep, silent())
+    subscriber = subscribed(flow, request=1)
+    source.next(1)
+    assert [edge.delivered for edge in only_run(flow).edges] == [0, 1, 0]
     subscriber.cancel()
 
 

@@ -14,7 +14,7 @@ from penstock.connectors.files.tailed_file import TailPosition
 from penstock.connectors.shared.formats import LINE_BYTES
 from penstock.connectors.shared.reconnecting import SourceListener, current_listener
 from penstock.flow import Flow
-from penstock.flow.engine.run_context import PENDING, Elements, RunContext
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, started
 from penstock.flow.engine.stage import Origin
 from penstock.flow.operators.stage_timer import StageTimer
 from penstock.flow.sources.from_publisher import Resumable
@@ -143,10 +143,11 @@ class TailedLines(Origin):
     def open(self, run: RunContext, per_output: int) -> Elements:
         """Nothing is opened before the first pull."""
         following = FollowedLog(NAME, self._path, self._start, self._max_bytes, self._listener)
-        return self._lines(following, StageTimer(self._clock, run))
+        return started(self._lines(following, StageTimer(self._clock, run, self.name)))
 
     def _lines(self, log: FollowedLog, timer: StageTimer) -> Elements:
         try:
+            yield None
             while True:
                 text = log.next_line()
                 if text is None:

@@ -104,6 +104,12 @@ class Plan:
                 names.append(tuple(group))
         return names
 
+    @property
+    def last_operator(self) -> str:
+        """The last one of them, or the origin if there are none."""
+        names = self.operators
+        return names[-1][-1] if names else self.origin.name
+
 
 def parts_of(origin: Origin, stages: Sequence[AnyStage]) -> list[Stage | FusedSegment]:
     """Fused stages as segments, the others as they are."""

@@ -19,6 +19,7 @@ from penstock.flow.engine.run_context import (
     taken_out,
 )
 from penstock.flow.engine.subscription import FlowSubscription
+from penstock.flow.engine.wait_point import WaitState
 from penstock.rules import RuleViolation
 from penstock.runtime import shorten
 
@@ -72,10 +73,19 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
         self.arrived: deque[Any] = deque()
         self.waiting = False
 
-    @property
-    def came(self) -> int:
-        """How many elements have come so far, whichever way; for ``explain``."""
-        return self._taken - length_hint(self._turns) + len(self.arrived)
+    def wait_state(self, operator: str | None) -> WaitState:
+        """What has come, whichever way, and how much of it waits to be pulled."""
+        buffered = len(self.arrived)
+        return WaitState(
+            operator,
+            "waits for its publisher",
+            requested=self.asked,
+            delivered=self._taken - length_hint(self._turns) + buffered,
+            buffered=buffered,
+            capacity=self.capacity,
+            brought_by=self.subscription,
+            ended=self.ending is not None,
+        )
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Take the subscription; it is asked once something is wanted, or at once if eager."""
@@ -118,6 +128,7 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
 
     def close(self) -> None:
         """Nobody will pull: let go of all."""
+        self._run.waiting_at.pop(self, None)
         self.cancel()
         self.sweep()
 
@@ -128,6 +139,7 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
     def _elements(self) -> Elements:
         arrived = self.arrived
         portion = max(self.capacity // 4, 1)
+        self._run.waiting_at.setdefault(self, self._run.opening)
         try:
             yield None
             while True:
@@ -190,8 +202,9 @@ class EagerSubscriber(PrefetchSubscriber):
 
     __slots__ = ()
 
-    def __init__(self, run: RunContext, prefetch: int = PREFETCH) -> None:
+    def __init__(self, run: RunContext, operator: str, prefetch: int = PREFETCH) -> None:
         super().__init__(run, prefetch=prefetch, eager=True)
+        run.waiting_at[self] = operator
 
     def has_come(self) -> bool:
         """Whether an element is there, or the end."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from asyncio import Future
 
     from penstock.flow.engine.plan import Plan
+    from penstock.flow.engine.wait_point import WaitPoint
 
 __all__ = [
     "PENDING",
@@ -66,7 +67,9 @@ Discarded: TypeAlias = Callable[[Any], object]
 """What is told of an element that will not be delivered."""
 
 
-RUN_FIELDS: Final = ("discards", "ended", "over", "prepared", "sized")
+RUN_FIELDS: Final = (
+    "discards", "ended", "opening", "over", "prepared", "sized", "waiting_at",
+)  # fmt: skip
 """For the slots of a class that is a run: a base beside another one can have none itself."""
 NO_FIELDS: Final[tuple[str, ...]] = ()
 
@@ -74,13 +77,18 @@ NO_FIELDS: Final[tuple[str, ...]] = ()
 class RunContext(ABC):
     """A run of a flow: what pulls its last stage, as all its stages see it.
 
-    ``over``      nobody wants anything any more; a stage that loops without yielding should return
-    ``ended``     those whose input has ended while they still hold elements; as long as there are
-                  any, the run looks for the end of the flow without waiting for demand
-    ``discards``  what ``do_on_discard`` asked to be called for elements that will not be
-                  delivered: those of a run and of all that takes part in it, each of them once
-    ``prepared``  what the origin prepared on the thread that subscribed
-    ``sized``     an iterator upstream that may know how many elements it has left
+    ``over``        nobody wants anything any more; a stage that loops without yielding should
+                    return
+    ``ended``       those whose input has ended while they still hold elements; as long as there are
+                    any, the run looks for the end of the flow without waiting for demand
+    ``discards``    what ``do_on_discard`` asked to be called for elements that will not be
+                    delivered: those of a run and of all that takes part in it, each of them once
+    ``prepared``    what the origin prepared on the thread that subscribed
+    ``sized``       an iterator upstream that may know how many elements it has left
+    ``waiting_at``  what its stages wait at, in the order in which it was opened, each with the
+                    operator to which it belongs, ``None`` for the origin; what is closed leaves
+    ``opening``     the operator that opens a flow, as the origin of that sees it; ``None`` for the
+                    origin of the run
     """
 
     __slots__ = NO_FIELDS
@@ -90,6 +98,8 @@ class RunContext(ABC):
     discards: dict[Discarded, None]
     prepared: Any
     sized: object
+    waiting_at: dict[WaitPoint, str | None]
+    opening: str | None
 
     def _begin_run(self, discards: dict[Discarded, None] | None = None) -> None:
         """Set the fields of a run; ``discards`` are those of the run that it takes part in."""
@@ -98,6 +108,8 @@ class RunContext(ABC):
         self.discards = {} if discards is None else discards
         self.prepared = None
         self.sized = None
+        self.waiting_at = {}
+        self.opening = None
 
     @property
     @abstractmethod

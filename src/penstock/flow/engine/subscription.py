@@ -44,8 +44,8 @@ class FlowSubscription(BaseSubscription[T], RunContext):
     """
 
     __slots__ = (
-        "__weakref__", "_mailbox", "_own_context", "_resting_at", "delivered", "part_of", "plan",
-        "requested", "rests_since", "source", "thread", *RUN_FIELDS,
+        "__weakref__", "_mailbox", "_own_context", "_resting_at", "_source", "delivered", "part_of",
+        "plan", "requested", "rests_since", "thread", *RUN_FIELDS,
     )  # fmt: skip
 
     def __init__(
@@ -59,7 +59,7 @@ class FlowSubscription(BaseSubscription[T], RunContext):
         if plan.title:
             self._own_context.run(stream_title.set, plan.title)
         plan.runs.add(ref(self, plan.runs.discard))
-        self.source: Elements | None = None
+        self._source: Elements | None = None
         self._mailbox = 0
         self.thread = 0
         self._resting_at = -1
@@ -112,10 +112,10 @@ class FlowSubscription(BaseSubscription[T], RunContext):
 
     def _serve(self) -> None:
         try:
-            if self.source is None:
+            if self._source is None:
                 self._read_mailbox()
-                self.source = self.plan.deliver(self, self._subscriber, self._sink())
-            self._go_on(self.source)
+                self._source = self.plan.deliver(self, self._subscriber, self._sink())
+            self._go_on(self._source)
         except Exception as error:
             self._fail(with_note(error))
 
@@ -171,7 +171,7 @@ class FlowSubscription(BaseSubscription[T], RunContext):
         self._blame("on_next", error)
 
     def _release(self) -> None:
-        delivery, self.source = self.source, None
+        delivery, self._source = self._source, None
         self.over = True
         self.sized = self.part_of = None
         self.ended.clear()

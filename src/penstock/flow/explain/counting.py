@@ -15,7 +15,7 @@ from penstock.api import UNBOUNDED
 from penstock.flow.engine.fusion import FusedSegment
 from penstock.flow.engine.plan import Plan
 from penstock.flow.engine.subscription import FlowSubscription
-from penstock.flow.explain.upstreams import supplies_of
+from penstock.flow.explain.upstreams import wait_states
 from penstock.flow.operators.threads import ThreadHandover
 from penstock.flow.sources.from_iterable import FromIterable
 
@@ -46,9 +46,9 @@ def left_origin(plan: Plan, driver: FlowSubscription[Any]) -> int | None:
     if isinstance(crossing, ThreadHandover) and crossing.handed_over:
         came = passed(crossing.plan, driver)
         return None if came is None else came - len(crossing.arrived)
-    for supply in supplies_of(driver):
-        if supply.operator is None and supply.delivered is not None:
-            return supply.delivered - supply.buffered
+    for state in wait_states(driver):
+        if state.operator is None and state.delivered is not None:
+            return state.delivered - state.buffered
     return None
 
 

@@ -64,7 +64,7 @@ class ExplainedEdge:
 class ExplainedRun:
     """One run of a flow.
 
-    ``edges``     the one at its end first
+    ``edges``     the one at its end first, then those upstream in the order of their opening
     ``chain``     operators of which each waits for the next one
     ``because``   what the last one of them does, or waits for
     ``seconds``   for how long, where that is known

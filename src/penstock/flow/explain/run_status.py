@@ -12,9 +12,10 @@ from penstock.core import Drain
 from penstock.flow.engine.plan import Plan
 from penstock.flow.engine.run_context import PullingContext
 from penstock.flow.engine.subscription import FlowSubscription
+from penstock.flow.engine.wait_point import WaitState
 from penstock.flow.explain.counting import delivered_by
 from penstock.flow.explain.explanation import ExplainedEdge, ExplainedRun
-from penstock.flow.explain.upstreams import UpstreamState, names_in, supplies_of, work_of
+from penstock.flow.explain.upstreams import run_upstream, wait_states, work_of
 from penstock.flow.multicast.broadcast_subscription import BroadcastSubscription
 from penstock.flow.multicast.shared_run import SharedRun
 from penstock.flow.operators.substream_router import SubstreamRouter
@@ -31,7 +32,7 @@ class RunStatus:
 
     ``first``    the operator at its beginning
     ``last``     the operator at its end
-    ``because``  what it does, or waits for; empty if that is one of its supplies
+    ``because``  what it does, or waits for; empty if that is one of its wait points
     ``wants``    whether it wants elements
     """
 
@@ -80,28 +81,29 @@ def edge_to(
 
 def edges_upstream(run: Any, status: RunStatus, known: set[int]) -> Iterator[ExplainedEdge]:
     """The edges upstream of a run; several may lead to one that is ``known`` then."""
-    for supply in supplies_of(run):
-        operator = supply.operator or status.first
-        giver = supply.giver or ("its source" if supply.ended else "its publisher")
+    for state in wait_states(run):
+        operator = state.operator or status.first
+        giver = state.giver or ("its source" if state.ended else "its publisher")
         waiting = status.seconds
-        upstream: RunStatus | None = None
-        if supply.run is not None:
-            upstream = status_of(supply.run, operator)
-            giver, waiting = upstream.last, upstream.seconds
-        if supply.capacity is not None:
+        status_upstream: RunStatus | None = None
+        upstream = run_upstream(state)
+        if upstream is not None:
+            status_upstream = status_of(upstream, operator)
+            giver, waiting = status_upstream.last, status_upstream.seconds
+        if state.capacity is not None:
             yield ExplainedEdge(
                 giver,
                 operator,
-                supply.requested,
-                supply.delivered,
-                supply.buffered,
-                supply.capacity,
+                state.requested,
+                state.delivered,
+                state.buffered,
+                state.capacity,
                 waiting,
-                supply.handed_on,
+                state.handed_over,
             )
-        if upstream is not None and id(supply.run) not in known:
-            known.add(id(supply.run))
-            yield from edges_upstream(supply.run, upstream, known)
+        if status_upstream is not None and id(upstream) not in known:
+            known.add(id(upstream))
+            yield from edges_upstream(upstream, status_upstream, known)
 
 
 def reason(run: Any, taker: str) -> tuple[list[str], str, float | None]:
@@ -113,18 +115,20 @@ def reason(run: Any, taker: str) -> tuple[list[str], str, float | None]:
         return [*held_up, last], status.because, status.seconds
     if status.because:
         return [status.last], status.because, status.seconds
-    for supply in supplies_of(run):
-        if not supply.buffered and not supply.ended and not supply.handed_on:
-            return because_of(supply, status)
+    for state in wait_states(run):
+        if state.is_awaited:
+            return because_of(state, status)
     return [status.first], "waits to be woken", status.seconds
 
 
-def because_of(supply: UpstreamState, status: RunStatus) -> tuple[list[str], str, float | None]:
+def because_of(state: WaitState, status: RunStatus) -> tuple[list[str], str, float | None]:
     """The reason of a run that has nothing to go on with."""
-    operator = supply.operator or status.first
-    if supply.run is None:
-        return [operator], supply.because, status.seconds
-    chain, because, seconds = reason(supply.run, f"`{operator}`")
+    operator = state.operator or status.first
+    upstream = run_upstream(state)
+    if upstream is None:
+        because = work_of(state.thread) if state.thread else state.because
+        return [operator], because, status.seconds
+    chain, because, seconds = reason(upstream, f"`{operator}`")
     if chain[0] != operator:
         chain.insert(0, operator)
     return chain, because, status.seconds if seconds is None else seconds
@@ -132,14 +136,15 @@ def because_of(supply: UpstreamState, status: RunStatus) -> tuple[list[str], str
 
 def held_up_by(run: Any, status: RunStatus) -> list[str]:
     """Those upstream of a run that wait for it, the farthest first."""
-    for supply in supplies_of(run):
-        if supply.run is not None:
-            upstream = status_of(supply.run, supply.operator or status.first)
-            if upstream.lacks_demand:
-                farther = held_up_by(supply.run, upstream)
-                return [*farther, upstream.first if farther else upstream.last]
-        if supply.handed_on:
-            return [supply.giver]
+    for state in wait_states(run):
+        upstream = run_upstream(state)
+        if upstream is not None:
+            status_upstream = status_of(upstream, state.operator or status.first)
+            if status_upstream.lacks_demand:
+                farther = held_up_by(upstream, status_upstream)
+                return [*farther, status_upstream.first if farther else status_upstream.last]
+        if state.handed_over:
+            return [state.giver]
     return []
 
 
@@ -161,7 +166,6 @@ def status_of(run: Any, taker: str) -> RunStatus:
 
 def status_of_driver(run: FlowSubscription[Any], taker: str) -> RunStatus:
     """What a run does that works for a subscriber."""
-    first, last = names_in(run.plan)
     requested, delivered = run.asked, delivered_by(run)
     wants = delivered is None or requested > delivered
     seconds: float | None = None
@@ -172,18 +176,23 @@ def status_of_driver(run: FlowSubscription[Any], taker: str) -> RunStatus:
     else:
         because = "" if wants else DEMAND + taker
         seconds = monotonic() - run.rests_since
-    return RunStatus(first, last, because, seconds, wants, requested, delivered)
+    return RunStatus(*ends_of(run.plan), because, seconds, wants, requested, delivered)
 
 
 def status_of_puller(run: PullingContext) -> RunStatus:
     """What a run does that a thread, or a task, pulls."""
     source = run.source
-    first, last = (run.taker, run.taker) if run.plan is None else names_in(run.plan)
+    first, last = (run.taker, run.taker) if run.plan is None else ends_of(run.plan)
     if run.waits_since is not None:
         return RunStatus(first, last, "", monotonic() - run.waits_since, wants=True)
     if run.may_pause and isinstance(source, GeneratorType) and not source.gi_running:
         return RunStatus(first, last, DEMAND + run.taker, None, wants=False)
     return RunStatus(first, last, "is at work", None, wants=True)
+
+
+def ends_of(plan: Plan) -> tuple[str, str]:
+    """The operators at the beginning and at the end of a plan."""
+    return plan.origin.name, plan.last_operator
 
 
 def shared_status(run: Drain, wanted: int, name: str, takers: str) -> RunStatus:

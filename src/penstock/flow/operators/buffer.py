@@ -74,7 +74,9 @@ class TimedBatches(HoldingStage):
     def _work_through(
         self, elements: Elements, run: RunContext, held: deque[Any], timer: StageTimer
     ) -> Elements:
-        signals = iter(()) if self._signals is None else opened(self._signals, run)
+        signals: Elements = iter(())
+        if self._signals is not None:
+            signals = opened(self._signals, run, operator=self.name)
         try:
             for x in elements:
                 full = False

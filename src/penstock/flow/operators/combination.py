@@ -33,7 +33,7 @@ class Combination(Origin):
         inputs: list[InputElements] = []
         try:
             for publisher in self.upstreams:
-                inputs.append(open_input(publisher, run, per_output))
+                inputs.append(open_input(publisher, run, self.name, per_output))
             run.sized = CombinationSize(self, inputs)
             yield None
             yield from self.combined(inputs, run)

@@ -50,7 +50,7 @@ class OnErrorResume(Stage):
             return
         except self._only as error:
             publisher = require_publisher(self.name, self._function(caught(error)))
-        yield from opened(publisher, run)
+        yield from opened(publisher, run, operator=self.name)
 
 
 class OnErrorMap(Stage):
@@ -104,7 +104,7 @@ class SwitchIfEmpty(Stage):
             if x is not PENDING:
                 yield from elements
                 return
-        yield from opened(self._publisher, run)
+        yield from opened(self._publisher, run, operator=self.name)
 
 
 class Resubscribe(Origin):
@@ -125,7 +125,7 @@ class Resubscribe(Origin):
         return started(self._opening(run, per_output))
 
     def _opening(self, run: RunContext, per_output: int) -> Elements:
-        first = opened(self.upstream, run, per_output)
+        first = opened(self.upstream, run, per_output, operator=self.name)
         try:
             yield None
             yield from self._runs(first, run, per_output)
@@ -165,7 +165,7 @@ class Repeat(Resubscribe):
             while not run.wanted and not (empty and self._times):
                 yield PENDING
             runs += 1
-            elements = opened(self.upstream, run, per_output)
+            elements = opened(self.upstream, run, per_output, operator=self.name)
 
 
 class RetryOnError(Resubscribe):
@@ -200,11 +200,11 @@ class RetryOnError(Resubscribe):
             if run.over:
                 return
             tries += 1
-            elements = opened(self.upstream, run, per_output)
+            elements = opened(self.upstream, run, per_output, operator=self.name)
 
     def _pause(self, delay: float, run: RunContext) -> Elements:
         """Wait until ``delay`` seconds have passed."""
-        timer = StageTimer(self._clock, run)
+        timer = StageTimer(self._clock, run, self.name)
         timer.start(delay)
         run.ended.add(timer)  # what comes next may be an error, or the end: they need no demand
         try:

@@ -76,4 +76,4 @@ class FlatMap(Stage):
 
     def _opened(self, element: Any, run: RunContext) -> InputElements:
         publisher = require_publisher(self.name, self._function(element))
-        return open_input(publisher, run, prefetch=self._prefetch)
+        return open_input(publisher, run, self.name, prefetch=self._prefetch)

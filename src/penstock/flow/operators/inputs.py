@@ -101,12 +101,16 @@ class InputElements:
 
 
 def open_input(
-    publisher: Publisher[Any], run: RunContext, per_output: int = 1, prefetch: int = PREFETCH
+    publisher: Publisher[Any],
+    run: RunContext,
+    operator: str,
+    per_output: int = 1,
+    prefetch: int = PREFETCH,
 ) -> InputElements:
-    """Subscribe to one of several inputs; what it knows of its size stays its own."""
+    """Subscribe to an input of ``operator``; what it knows of its size stays its own."""
     size_of_all, run.sized = run.sized, None
     try:
-        elements = opened(publisher, run, per_output, prefetch)
+        elements = opened(publisher, run, per_output, prefetch, operator=operator)
         return InputElements(elements, run, sized=run.sized, waits=may_wait(publisher))
     finally:
         run.sized = size_of_all

@@ -13,6 +13,7 @@ from penstock.core import COMPLETED
 from penstock.flow.engine.event_loop import call_on, event_loop
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
 from penstock.flow.engine.stage import BY_TIME, IN_ORDER, Stage
+from penstock.flow.engine.wait_point import WaitState
 from penstock.runtime import report_undelivered, shorten
 
 __all__ = ["MapAsync"]
@@ -119,6 +120,15 @@ class PendingCalls:
         self.line: deque[PendingCall] = deque()
         self.ending: Exception | None = None
         self.failed = False
+        run.waiting_at[self] = operator
+
+    def wait_state(self, operator: str | None) -> WaitState:
+        """How many calls go on, and how many results are there."""
+        done = sum(call.done for call in self.line.copy())
+        calls = len(self.going) - done
+        return WaitState(
+            operator, f"waits for {calls} of its calls", buffered=done, ended=not calls
+        )
 
     @property
     def open(self) -> bool:
@@ -156,6 +166,7 @@ class PendingCalls:
         self._closed = True
         self.ending = None  # an error refers to the frame that refers to this object
         self._run.ended.discard(self)
+        self._run.waiting_at.pop(self, None)
         for call in self.going:
             if not call.done:
                 discard(self._run, (call.element,))

@@ -45,7 +45,7 @@ class Merge(Origin):
         publishers = iter(self.upstreams)
         merging = RoundRobin(
             InputElements(publishers, run, sized=publishers, waits=False),
-            lambda publisher: open_input(publisher, run, per_output),
+            lambda publisher: open_input(publisher, run, self.name, per_output),
             run,
             concurrency=self._concurrency,
             waits=self.waits,

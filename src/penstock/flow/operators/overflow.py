@@ -10,6 +10,7 @@ from penstock.api import UNBOUNDED, Subscription
 from penstock.core import COMPLETED, BaseSubscriber, BoundedBuffer, require_element, require_error
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
 from penstock.flow.engine.subscription import FlowSubscription
+from penstock.flow.engine.wait_point import WaitState
 from penstock.runtime import shorten
 
 __all__ = [
@@ -94,6 +95,19 @@ class OverflowSubscriber(BaseSubscriber):
         self._abandoned = False
         self.kept: BoundedBuffer[Any] = BoundedBuffer(capacity)
 
+    def wait_state(self, operator: str | None) -> WaitState:
+        """What has come, and how much of it is kept."""
+        return WaitState(
+            operator,
+            "waits for its publisher",
+            requested=self.asked,
+            delivered=self.admitted,
+            buffered=len(self.kept),
+            capacity=self.kept.capacity,
+            brought_by=self.subscription,
+            ended=self.ending is not None,
+        )
+
     def on_subscribe(self, subscription: Subscription) -> None:
         """Ask for all elements."""
         if isinstance(subscription, FlowSubscription):
@@ -157,6 +171,7 @@ class OverflowSubscriber(BaseSubscriber):
 
     def _elements(self, start: Callable[[], object]) -> Elements:
         run = self._run
+        run.waiting_at.setdefault(self, run.opening)
         try:
             run.ended.add(self)  # so that the run pulls without demand
             yield None
@@ -174,6 +189,7 @@ class OverflowSubscriber(BaseSubscriber):
                     yield PENDING
         finally:
             run.ended.discard(self)
+            run.waiting_at.pop(self, None)
             self.cancel()
             self._abandoned = True
             self._sweep()

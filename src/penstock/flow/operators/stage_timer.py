@@ -10,6 +10,7 @@ from typing import Any
 from penstock.flow.engine.default_clock import system_clock
 from penstock.flow.engine.run_context import Elements, RunContext, discard
 from penstock.flow.engine.stage import Stage
+from penstock.flow.engine.wait_point import WaitState
 from penstock.runtime import Clock, Timer
 
 __all__ = [
@@ -29,11 +30,16 @@ class StageTimer:
 
     __slots__ = ("_clock", "_moment", "_run", "_scheduled")
 
-    def __init__(self, clock: Clock | None, run: RunContext) -> None:
+    def __init__(self, clock: Clock | None, run: RunContext, operator: str) -> None:
         self._clock = system_clock() if clock is None else clock
         self._run = run
         self._moment: float | None = None
         self._scheduled: ScheduledWake | None = None
+        run.waiting_at[self] = operator
+
+    def wait_state(self, operator: str | None) -> WaitState:
+        """What it waits for, if for anything."""
+        return WaitState(operator, "waits for its clock", ended=not self.is_set)
 
     @property
     def now(self) -> float:
@@ -76,6 +82,7 @@ class StageTimer:
 
     def close(self) -> None:
         """Wait for nothing, and cancel the timer of the clock."""
+        self._run.waiting_at.pop(self, None)
         self._moment = None
         self._unschedule()
 
@@ -122,7 +129,7 @@ class HoldingStage(Stage):
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Work through the input, then give the rest."""
         held: deque[Any] = deque()
-        timer = StageTimer(self._clock, run)
+        timer = StageTimer(self._clock, run, self.name)
         end = object()
         failure: Exception | None = None
         try:

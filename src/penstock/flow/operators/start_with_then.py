@@ -46,7 +46,7 @@ class Then(Stage):
                 return
             if x is PENDING:
                 yield x
-        others = opened(self._publisher, run)
+        others = opened(self._publisher, run, operator=self.name)
         try:
             yield from others
         finally:

@@ -24,6 +24,7 @@ from penstock.flow.engine.run_context import (
     is_used_up,
     started,
 )
+from penstock.flow.engine.wait_point import WaitState
 from penstock.flow.operators.error_handling import caught
 from penstock.flow.operators.inputs import InputElements
 from penstock.runtime import shorten
@@ -58,10 +59,11 @@ class Substream:
         self._waiting = False
         self._left = False
 
-    @property
-    def router(self) -> SubstreamRouter:
-        """The router that puts elements here."""
-        return self._router
+    def wait_state(self, operator: str | None) -> WaitState:
+        """What was put here and not taken yet."""
+        return WaitState(
+            operator, "waits for its group", buffered=len(self.arrived), brought_by=self._router
+        )
 
     # What the router calls, within its drain.
 
@@ -137,6 +139,7 @@ class Substream:
 
     def _elements(self, run: RunContext) -> Elements:
         seen = False
+        run.waiting_at[self] = run.opening
         try:
             yield None
             while True:
@@ -157,6 +160,7 @@ class Substream:
             if not seen:
                 self._drop_error()
             run.ended.discard(self)
+            run.waiting_at.pop(self, None)
             self.sweep()
             self._router.leave(self)
         if self._ending is not COMPLETED:
@@ -235,11 +239,6 @@ class SubstreamRouter(Drain, RunContext):
         self._readers = 0
         self._outer_left = False
         self._begin_run(run.discards)
-
-    @property
-    def source(self) -> InputElements | None:
-        """The elements that it pulls."""
-        return self._input
 
     # What decides where an element goes.
 

@@ -57,4 +57,5 @@ class SwitchMap(Stage):
                 inner.close()
 
     def _opened(self, element: Any, run: RunContext) -> InputElements:
-        return open_input(require_publisher(self.name, self._function(element)), run)
+        publisher = require_publisher(self.name, self._function(element))
+        return open_input(publisher, run, self.name)

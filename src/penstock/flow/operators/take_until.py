@@ -30,7 +30,7 @@ class TakeUntil(Stage):
 
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Check after each element whether it is over."""
-        signal = EagerSubscriber(run, prefetch=1)
+        signal = EagerSubscriber(run, self.name, prefetch=1)
         try:
             subscribe(signal, self._publisher)
             yield None

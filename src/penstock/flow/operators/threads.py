@@ -21,6 +21,7 @@ from penstock.flow.engine.run_context import (
     taken_out,
 )
 from penstock.flow.engine.stage import IN_ORDER, Origin
+from penstock.flow.engine.wait_point import WaitState
 from penstock.flow.sources.from_publisher import FromPublisher
 from penstock.runtime import Executor
 
@@ -43,9 +44,13 @@ class PublishOn(Origin):
     def prepare(self, run: RunContext) -> PrefetchSubscriber | ThreadHandover:
         """Make the place where elements cross over."""
         plan = self.upstream.plan
+        crossing: PrefetchSubscriber | ThreadHandover
         if plan.waits or plan.origin.executor is not None:
-            return PrefetchSubscriber(run, prefetch=self._prefetch, eager=True)
-        return ThreadHandover(self.upstream, run, self._prefetch)
+            crossing = PrefetchSubscriber(run, prefetch=self._prefetch, eager=True)
+        else:
+            crossing = ThreadHandover(self.upstream, run, self._prefetch)
+        run.waiting_at[crossing] = None  # also as long as the executor has not opened it
+        return crossing
 
     def start(self, run: RunContext) -> None:
         """Subscribe to upstream, on the thread that subscribes."""
@@ -76,21 +81,35 @@ class ThreadHandover:
     it is pulled by the thread that wants its elements, at the price of a loop. Two threads never
     pull it at the same time.
 
-    ``thread``   which one runs it ahead
-    ``made``     how many elements were made ahead
-    ``arrived``  those of them that were not taken yet
+    ``plan``      that of the flow
+    ``arrived``   elements that were made ahead and not taken yet
     """
 
     def __init__(self, flow: BaseFlow[Any], run: RunContext, capacity: int) -> None:
         self.plan = flow.plan
-        self.capacity = capacity
-        self.thread = 0
-        self.made = 0
         self.arrived: deque[Any] = deque()
         self._run = run
+        self._capacity = capacity
+        self._thread = 0  # that runs it ahead
+        self._made = 0
         self._rest: Elements | None = None
         self._to_close: deque[Elements] = deque()  # the thread that takes it out closes it
         self._closed = False
+
+    def wait_state(self, operator: str | None) -> WaitState:
+        """What was made ahead, and which thread makes more."""
+        handed_over = self.handed_over
+        return WaitState(
+            operator,
+            "is at work",
+            requested=self._capacity,
+            delivered=self._made,
+            buffered=len(self.arrived),
+            capacity=self._capacity,
+            giver=self.plan.last_operator,
+            thread=0 if handed_over else self._thread,
+            handed_over=handed_over,
+        )
 
     @property
     def handed_over(self) -> bool:
@@ -99,12 +118,12 @@ class ThreadHandover:
 
     def run_ahead(self) -> None:
         """Make the first elements, and hand the rest over."""
-        self.thread = get_ident()
+        self._thread = get_ident()
         elements = self.plan.open(self._run)
         self._run.wake()  # 1.9: on_subscribe need not wait for the first element
         try:
-            for element in islice(elements, self.capacity):
-                self.made += 1
+            for element in islice(elements, self._capacity):
+                self._made += 1
                 self.arrived.append(element)
                 self._run.wake()
                 if self._closed:
@@ -126,6 +145,7 @@ class ThreadHandover:
     def close(self) -> None:
         """Nobody will pull: drop everything."""
         self._closed = True
+        self._run.waiting_at.pop(self, None)
         discard(self._run, taken_out(self.arrived))
         for elements in taken_out(self._to_close):
             close(elements)

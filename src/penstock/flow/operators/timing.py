@@ -135,7 +135,7 @@ class Timeout(Stage):
 
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Time counts while there is nothing although something is wanted."""
-        timer = StageTimer(self._clock, run)
+        timer = StageTimer(self._clock, run, self.name)
         try:
             for x in elements:
                 if x is not PENDING or not run.wanted:
@@ -152,4 +152,4 @@ class Timeout(Stage):
         close(elements)
         if self._fallback is None:
             raise TimeoutError(f"timeout: no element came within {self._seconds:g} s")
-        yield from opened(self._fallback, run)
+        yield from opened(self._fallback, run, operator=self.name)

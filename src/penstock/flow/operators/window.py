@@ -69,9 +69,9 @@ class Windowing(SubstreamRouter):
 
     def _begin(self) -> None:
         if self._every is not None:
-            self._timer = StageTimer(self._clock, self)
+            self._timer = StageTimer(self._clock, self, self.name)
         if self._publisher is not None:
-            self._signals = ClosingSignals(self._publisher, self)
+            self._signals = ClosingSignals(self._publisher, self, self.name)
 
     def _check_events(self) -> None:
         signalled = self._signals is not None and self._signals.any_came()
@@ -122,9 +122,9 @@ class Windowing(SubstreamRouter):
 class ClosingSignals:
     """The elements of a publisher that closes windows, whether or not anything is wanted."""
 
-    def __init__(self, publisher: Publisher[Any], run: RunContext) -> None:
+    def __init__(self, publisher: Publisher[Any], run: RunContext, operator: str) -> None:
         self._run = run
-        self._subscriber = EagerSubscriber(run)
+        self._subscriber = EagerSubscriber(run, operator)
         self._elements = self._subscriber.elements()
         subscribe(self._subscriber, publisher)
 

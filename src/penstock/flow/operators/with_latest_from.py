@@ -31,7 +31,7 @@ class WithLatestFrom(Stage):
 
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Take all that the other publisher has before each element."""
-        subscriber = EagerSubscriber(run)
+        subscriber = EagerSubscriber(run, self.name)
         other = InputElements(subscriber.elements(), run)
         main = InputElements(elements, run, sized=run.sized)
         latest, unseen = PENDING, False

@@ -92,6 +92,7 @@ class EmitterBuffer(OverflowSubscriber):
         self._name = name
         self._ended_by_emitter = False
         self._callbacks: deque[Callable[[], object]] = deque()
+        run.waiting_at[self] = name
 
     def put(self, element: object) -> Emitted:
         """Take an element, or return why not."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from penstock.flow.engine.run_context import PENDING, Elements, RunContext
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, started
 from penstock.flow.engine.stage import Origin
 from penstock.flow.operators.stage_timer import StageTimer
 from penstock.runtime import Clock
@@ -23,12 +23,13 @@ class Interval(Origin):
 
     def open(self, run: RunContext, per_output: int) -> Elements:
         """Time counts from here on, whether or not anything is wanted."""
-        timer = StageTimer(self._clock, run)
-        return self._ticks(timer, timer.now + self._delay)
+        timer = StageTimer(self._clock, run, self.name)
+        return started(self._ticks(timer, timer.now + self._delay))
 
     def _ticks(self, timer: StageTimer, start: float) -> Elements:
         number = 0
         try:
+            yield None
             while True:
                 timer.start_at(start + number * self._every)
                 while not timer.is_due():
