@@ -16,6 +16,8 @@ CORE = {
     "testing", "tck",
 }  # fmt: skip
 UNFINISHED = re.compile(r"\b(TODO|FIXME|XXX)\b")
+INSIDES = re.compile(r"\b(?:gi_frame|gi_yieldfrom|f_locals|get_referents|get_referrers)\b")
+"""How to learn what other code keeps to itself: its variables, and what its objects refer to."""
 SILENCED_WITHOUT_REASON = re.compile(r"#\s*(type: ignore(\[[^]]*\])?|noqa(:[\w, ]*)?)\s*$")
 
 
@@ -53,6 +55,26 @@ def test_nothing_in_the_package_is_unfinished_or_silenced_without_a_reason() -> 
         if UNFINISHED.search(line) or SILENCED_WITHOUT_REASON.search(line)
     ]
     assert lines == []
+
+
+def test_what_other_code_keeps_to_itself_is_read_where_this_list_says() -> None:
+    readers = {path.as_posix() for path in python_files("src") if INSIDES.search(text(path))}
+    assert readers == MAY_LOOK_INSIDE.keys()
+
+
+MAY_LOOK_INSIDE = {
+    "src/penstock/flow/engine/call_site.py": (
+        "the frames of a traceback, or of a thread, belong to operators and to the user's code, "
+        "and an element must not pay for saying to which"
+    ),
+    "src/penstock/tck/disposable.py": (
+        "a stranger's thread that waits in the standard library can be woken by nothing else"
+    ),
+    "src/penstock/tck/holders.py": (
+        "a report about an object that is not freed says what refers to it, in a stranger's code"
+    ),
+}
+"""All modules that do, and why; whatever another part of the package has to tell, it exposes."""
 
 
 def guests_of(path: Path) -> set[str]:
