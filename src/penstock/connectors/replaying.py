@@ -11,7 +11,7 @@ from penstock.flow import Flow
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
 from penstock.flow.engine.stage import EACH_ALONE, Stage
-from penstock.flow.operators.stage_timer import StageTimer
+from penstock.flow.operators.timing import StageTimer
 from penstock.runtime import Clock, shorten
 from penstock.runtime.arguments import require_clock, require_seconds
 

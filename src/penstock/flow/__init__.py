@@ -25,7 +25,7 @@ from penstock.flow.expression import X
 from penstock.flow.flow import Flow
 from penstock.flow.grouped_flow import GroupedFlow
 from penstock.flow.multicast.shared_flow import Connection, SharedFlow
-from penstock.flow.operators.overflow import Emitted, Overflow
+from penstock.flow.operators.backpressure import Emitted, Overflow
 from penstock.flow.retry import Retry
 from penstock.flow.sources.create import Emitter
 

@@ -13,9 +13,9 @@ import pytest
 import penstock.core
 import penstock.flow.engine.prefetch_subscriber
 import penstock.flow.engine.subscription
+import penstock.flow.operators.batching
 import penstock.flow.operators.group_by
 import penstock.flow.operators.substream_router
-import penstock.flow.operators.window
 from penstock.api import Subscriber, Subscription
 from penstock.flow import Flow
 from penstock.tck import Environment
@@ -28,7 +28,7 @@ SUBJECT = [
     penstock.flow.engine.prefetch_subscriber,
     penstock.flow.operators.substream_router,
     penstock.flow.operators.group_by,
-    penstock.flow.operators.window,
+    penstock.flow.operators.batching,
 ]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from penstock import Flow, VirtualTime
 from penstock.flow.resume.planning import CannotResume, resumption_of
-from penstock.flow.resume.positioned import PositionedElement
+from penstock.flow.resume.resumption import PositionedElement
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 Spec = tuple[str, Any]

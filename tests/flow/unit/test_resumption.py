@@ -11,7 +11,7 @@ import pytest
 
 from penstock import Flow, VirtualTime
 from penstock.flow.resume.planning import CannotResume, resumption_of
-from penstock.flow.resume.positioned import PositionedElement
+from penstock.flow.resume.resumption import PositionedElement
 from penstock.runtime import ThreadPool
 from penstock.testing import ManualPublisher, ManualSubscriber
 

@@ -16,7 +16,7 @@ from penstock.connectors.shared.reconnecting import SourceListener, current_list
 from penstock.flow import Flow
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, started
 from penstock.flow.engine.stage import Origin
-from penstock.flow.operators.stage_timer import StageTimer
+from penstock.flow.operators.timing import StageTimer
 from penstock.flow.sources.from_publisher import Resumable
 from penstock.runtime import Clock, shorten
 from penstock.runtime.arguments import (

@@ -21,7 +21,7 @@ from penstock.flow import Retry
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
-from penstock.flow.sources.from_coroutine import Feeding
+from penstock.flow.sources.from_async import Feeding
 from penstock.runtime import printable, shorten, shown_address
 
 __all__ = [

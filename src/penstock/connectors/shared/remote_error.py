@@ -7,7 +7,7 @@ import secrets
 from typing import Final
 
 from penstock.connectors.shared.connection_log import RateLimitedLog
-from penstock.flow.operators.overflow import Overflow
+from penstock.flow.operators.backpressure import Overflow
 from penstock.runtime import printable
 
 __all__ = ["ClientMistake", "RemoteError", "told"]

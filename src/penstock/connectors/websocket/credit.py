@@ -16,7 +16,7 @@ from websockets.typing import Subprotocol
 from penstock.connectors.shared.remote_error import ClientMistake
 from penstock.flow.engine.prefetch_subscriber import PrefetchSubscriber
 from penstock.flow.engine.run_context import Elements, RunContext
-from penstock.flow.sources.from_coroutine import CoroutineSubscription, Feeding
+from penstock.flow.sources.from_async import CoroutineSubscription, Feeding
 from penstock.runtime import shorten
 
 __all__ = [

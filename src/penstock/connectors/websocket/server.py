@@ -40,7 +40,7 @@ from penstock.connectors.websocket.credit import (
     read_frame,
 )
 from penstock.core import illegal_request
-from penstock.flow.operators.overflow import Overflow
+from penstock.flow.operators.backpressure import Overflow
 from penstock.runtime.arguments import require_texts
 
 __all__ = ["serve_websocket"]

@@ -13,8 +13,9 @@ from penstock.flow.operators.backpressure import (
     LimitRate,
     OnBackpressureBuffer,
     OnBackpressureDrop,
+    Policy,
+    require_policy,
 )
-from penstock.flow.operators.overflow import Policy, require_policy
 from penstock.flow.sources.create import Create, Emitter
 from penstock.runtime.arguments import require_int
 

@@ -11,10 +11,9 @@ from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable, require_function
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.expression import Expression
-from penstock.flow.operators.buffer import LARGEST_BATCH, Batches, TimedBatches
+from penstock.flow.operators.batching import LARGEST_BATCH, Batches, TimedBatches, Windows
 from penstock.flow.operators.group_by import GroupBy
 from penstock.flow.operators.round_robin import CONCURRENCY
-from penstock.flow.operators.window import Windows
 from penstock.runtime import Clock, shorten
 from penstock.runtime.arguments import require_clock, require_int, require_seconds
 

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_element, require_publisher
-from penstock.flow.operators.combine_latest import CombineLatest
-from penstock.flow.operators.merge import Merge, one_after_the_other
-from penstock.flow.operators.race import Race
+from penstock.flow.operators.combining import CombineLatest, WithLatestFrom, Zip
+from penstock.flow.operators.merge import (
+    Merge,
+    Race,
+    StartWith,
+    TakeUntil,
+    Then,
+    one_after_the_other,
+)
 from penstock.flow.operators.round_robin import FlattenPortions
-from penstock.flow.operators.start_with_then import StartWith, Then
-from penstock.flow.operators.take_until import TakeUntil
-from penstock.flow.operators.with_latest_from import WithLatestFrom
-from penstock.flow.operators.zip import Zip
 from penstock.runtime.arguments import require_flag, require_int
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overloa
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable, require_iterable, require_publisher
-from penstock.flow.sources.error_and_never import Error, Never
-from penstock.flow.sources.from_iterable import FromIterable
+from penstock.flow.sources.from_iterable import Error, FromIterable, Never
 from penstock.flow.sources.from_publisher import FromPublisher, Resumable
 from penstock.flow.sources.functions import Defer, FromCallable, Generate, Using
 from penstock.runtime.arguments import require_error, require_integers

@@ -9,9 +9,8 @@ from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
-from penstock.flow.operators.flat_map import FlatMap
+from penstock.flow.operators.flattening import FlatMap, SwitchMap
 from penstock.flow.operators.round_robin import CONCURRENCY, FlattenPortions
-from penstock.flow.operators.switch_map import SwitchMap
 from penstock.runtime.arguments import require_int
 
 if TYPE_CHECKING:

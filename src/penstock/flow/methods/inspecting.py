@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable, require_function, require_listener
 from penstock.flow.operators.inspecting import (
+    HEARD,
     AnnotateErrors,
     DoFinally,
     DoOnDiscard,
     DoOnError,
     DoOnNext,
+    Log,
     Named,
     RunEnd,
+    Tap,
 )
-from penstock.flow.operators.tap import HEARD, Log, Tap
 from penstock.runtime import Clock
 from penstock.runtime.arguments import (
     require_clock,

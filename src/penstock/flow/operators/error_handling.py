@@ -13,7 +13,7 @@ from penstock.flow.checks import require_publisher
 from penstock.flow.engine.call_site import note, with_note
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started, unclosed
 from penstock.flow.engine.stage import EACH_ALONE, FROM_START, Origin, Stage
-from penstock.flow.operators.stage_timer import StageTimer
+from penstock.flow.operators.timing import StageTimer
 from penstock.flow.retry import Retry
 from penstock.runtime import Clock, shorten
 from penstock.runtime.arguments import ErrorKinds

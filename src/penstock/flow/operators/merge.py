@@ -1,19 +1,29 @@
-"""Several publishers at a time, or one after the other."""
+"""Several publishers as one: ``merge``, ``concat``, ``race``, ``take_until``, ``start_with``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from penstock.api import Publisher
-from penstock.flow.base_flow import BaseFlow
+from penstock.api import UNBOUNDED, Publisher
+from penstock.core import COMPLETED
+from penstock.flow.base_flow import BaseFlow, opened
 from penstock.flow.engine.fusion import FusedSegment
-from penstock.flow.engine.run_context import Elements, RunContext, started
-from penstock.flow.engine.stage import BY_TIME, FROM_START, Origin
-from penstock.flow.operators.inputs import InputElements, may_wait, open_input
+from penstock.flow.engine.prefetch_subscriber import EagerSubscriber, subscribe
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
+from penstock.flow.engine.stage import BY_TIME, EACH_ALONE, FROM_START, Origin, Stage
+from penstock.flow.operators.combining import Combination
+from penstock.flow.operators.inputs import InputElements, close_all, may_wait, open_input
 from penstock.flow.operators.round_robin import RoundRobin
 
-__all__ = ["Merge", "one_after_the_other"]
+__all__ = [
+    "Merge",
+    "Race",
+    "StartWith",
+    "TakeUntil",
+    "Then",
+    "one_after_the_other",
+]
 
 
 class Merge(Origin):
@@ -88,3 +98,98 @@ def mere_concat(publisher: Publisher[Any]) -> Merge | None:
         return None
     is_bare = isinstance(parts[0], FusedSegment) and len(parts[0].stages) == 1
     return origin if is_bare else None
+
+
+class Race(Combination):
+    """The elements of whichever input is the first to give anything, even if only its end."""
+
+    rerun = BY_TIME
+
+    def combined(self, inputs: list[InputElements], run: RunContext) -> Elements:
+        """Poll one input after the other until one has something."""
+        while inputs and not run.over:
+            for number, each in enumerate(inputs):
+                if self.ready(each) or each.ended:
+                    winner = inputs.pop(number)
+                    break
+            else:
+                yield PENDING
+                continue
+            losers, inputs[:] = inputs[:], [winner]
+            close_all(losers)
+            yield from winner.rest()
+            return
+
+
+class TakeUntil(Stage):
+    """The elements that come before another publisher gives anything, even if only its end."""
+
+    rerun = EACH_ALONE
+    waits = True
+
+    def __init__(self, publisher: Publisher[Any]) -> None:
+        super().__init__("take_until")
+        self._publisher = publisher
+        self.inputs = (publisher,)
+
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
+        """Subscribe to the other publisher at once."""
+        return started(self.transform(elements, run))
+
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Check after each element whether it is over."""
+        signal = EagerSubscriber(run, self.name, prefetch=1)
+        try:
+            subscribe(signal, self._publisher)
+            yield None
+            if not signal.has_come():
+                for x in elements:
+                    yield x
+                    if signal.has_come():
+                        break
+            if signal.ending not in (None, COMPLETED):
+                raise signal.hand_over_error()
+        finally:
+            run.ended.discard(signal)
+            signal.close()
+            close(elements)
+
+
+class StartWith(Stage):
+    """Given elements first."""
+
+    rerun = FROM_START
+
+    def __init__(self, elements: tuple[Any, ...]) -> None:
+        super().__init__("start_with")
+        self._elements = elements
+
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """The given elements, then those from upstream."""
+        yield from self._elements
+        yield from elements
+
+
+class Then(Stage):
+    """The elements of another publisher, once there are no more."""
+
+    inputs_per_output = UNBOUNDED
+
+    def __init__(self, publisher: Publisher[Any]) -> None:
+        super().__init__("then")
+        self.waits = may_wait(publisher)
+        self._publisher = publisher
+        self.inputs = (publisher,)
+
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Leave out all elements from upstream, then open the other publisher."""
+        for x in elements:
+            if run.over:
+                return
+            if x is PENDING:
+                yield x
+        others = opened(self._publisher, run, operator=self.name)
+        try:
+            yield from others
+        finally:
+            close(others)

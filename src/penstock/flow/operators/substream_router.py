@@ -30,7 +30,7 @@ from penstock.flow.operators.inputs import InputElements
 from penstock.runtime import shorten
 
 if TYPE_CHECKING:
-    from penstock.flow.operators.substreams import SplitIntoSubstreams
+    from penstock.flow.operators.group_by import SplitIntoSubstreams
 
 __all__ = ["Substream", "SubstreamRouter"]
 

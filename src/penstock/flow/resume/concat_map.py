@@ -21,9 +21,16 @@ from penstock.flow.checks import require_publisher
 from penstock.flow.engine.plan import AnyStage
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext
 from penstock.flow.engine.stage import EACH_ALONE, FlowNode, Stage
-from penstock.flow.operators.flat_map import FlatMap
-from penstock.flow.resume.positioned import AttachPosition, PositionedElement
-from penstock.flow.resume.resumption import LIVE, CannotResume, Resumption, named, other_flow
+from penstock.flow.operators.flattening import FlatMap
+from penstock.flow.resume.resumption import (
+    LIVE,
+    AttachPosition,
+    CannotResume,
+    PositionedElement,
+    Resumption,
+    named,
+    other_flow,
+)
 from penstock.runtime import shorten
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow, extended, rewritten, stages_of
 from penstock.flow.engine.plan import AnyStage
 from penstock.flow.engine.stage import FlowNode, Origin
-from penstock.flow.operators.flat_map import FlatMap
+from penstock.flow.operators.combining import Zip
+from penstock.flow.operators.flattening import FlatMap
 from penstock.flow.operators.merge import Merge
 from penstock.flow.operators.transforming import FlatMapIterable
-from penstock.flow.operators.zip import Zip
 from penstock.flow.resume.concat_map import ConcatMapResumption
 from penstock.flow.resume.resumption import (
     LIVE,

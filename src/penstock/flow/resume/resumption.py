@@ -1,4 +1,4 @@
-"""What a position is: a count, what the source says, or the positions of several inputs.
+"""An element and its position, which is where a new run goes on downstream of it.
 
 A position is the count of elements where a flow gives the same each time, what the source says
 where it can go on after an element, and for ``merge``, ``concat`` and ``zip`` the positions of all
@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock.flow.base_flow import BaseFlow, extended
+from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.plan import AnyStage
-from penstock.flow.engine.stage import FROM_START, FlowNode, Origin
+from penstock.flow.engine.stage import EACH_ALONE, FROM_START, FlowNode, FusedStage, Origin
+from penstock.flow.operators.combining import Zip
 from penstock.flow.operators.round_robin import FlattenPortions
-from penstock.flow.operators.zip import Zip
-from penstock.flow.resume.positioned import AttachPosition, PositionedElement
 from penstock.flow.sources.from_publisher import Resumable
 from penstock.runtime import shorten
 
@@ -29,10 +30,12 @@ if TYPE_CHECKING:
 __all__ = [
     "LIVE",
     "SAME",
+    "AttachPosition",
     "BoundaryResumption",
     "CannotResume",
     "CombinedResumption",
     "CountedResumption",
+    "PositionedElement",
     "Resumption",
     "SourceResumption",
     "StatelessResumption",
@@ -40,7 +43,48 @@ __all__ = [
     "depends_on_time",
     "named",
     "other_flow",
+    "plain",
 ]
+
+
+class PositionedElement(NamedTuple):
+    """An element with its position, which is something that JSON has."""
+
+    position: Any
+    element: Any
+
+
+def plain(element: Any) -> Any:
+    """The element itself, for those who know nothing of positions."""
+    while type(element) is PositionedElement:
+        element = element.element
+    return element
+
+
+PAIR: Final = partial(tuple.__new__, PositionedElement)
+"""Makes a ``PositionedElement`` of a pair, in a third of the time."""
+
+
+class AttachPosition(FusedStage):
+    """A line that gives the element ``x`` a position, or takes it off.
+
+    In the line, ``{0}``, ``{1}`` are the values; ``{pair}`` makes a ``PositionedElement``.
+    """
+
+    rerun = EACH_ALONE
+    one_to_one = True
+    checked = True
+
+    def __init__(self, line: str, *values: object) -> None:
+        super().__init__("resume", line, (PAIR, *values))
+        self._line = line
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One line; a call for each element would be felt here."""
+        pair, *others = values
+        loop.line(self._line.format(*others, pair=pair))
+        loop.known()
+
 
 LIVE: Final = 'resume="none" goes on live'
 SAME: Final = f'if it gives the same elements each time, write resume="from_start"; {LIVE}'

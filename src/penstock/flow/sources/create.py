@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from penstock.core import COMPLETED
 from penstock.flow.engine.run_context import Elements, RunContext, close, discard, started
 from penstock.flow.engine.stage import Origin
-from penstock.flow.operators.overflow import Emitted, Overflow, OverflowSubscriber, keep
+from penstock.flow.operators.backpressure import Emitted, Overflow, OverflowSubscriber, keep
 from penstock.rules import cite
 from penstock.runtime import report_undelivered, shorten
 

@@ -1,15 +1,20 @@
-"""Flows from what can be iterated."""
+"""Flows from what can be iterated, and flows without elements."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 from types import GeneratorType
 from typing import Any
 
-from penstock.flow.engine.run_context import Elements, RunContext, close, started, unclosed
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started, unclosed
 from penstock.flow.engine.stage import Origin
 
-__all__ = ["FromIterable"]
+__all__ = [
+    "Error",
+    "FromIterable",
+    "Never",
+]
 
 
 class FromIterable(Origin):
@@ -40,3 +45,33 @@ class FromIterable(Origin):
             yield from unclosed(iterator)  # it is closed once, by `finally`
         finally:
             close(iterator)
+
+
+class Error(Origin):
+    """Nothing but an error."""
+
+    replay = "from_start"
+    waits = False
+    checked = True
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__("error")
+        self._error = error
+
+    def open(self, run: RunContext, per_output: int) -> Elements:
+        """Fail at once."""
+        raise self._error
+
+
+class Never(Origin):
+    """Nothing at all."""
+
+    replay = "from_start"
+    checked = True
+
+    def __init__(self) -> None:
+        super().__init__("never")
+
+    def open(self, run: RunContext, per_output: int) -> Elements:
+        """Wait forever."""
+        return repeat(PENDING)

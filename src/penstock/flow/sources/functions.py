@@ -15,7 +15,7 @@ from penstock.flow.engine.stage import Origin
 from penstock.runtime import shorten
 
 if TYPE_CHECKING:
-    from penstock.flow.sources.from_coroutine import CoroutineSubscription
+    from penstock.flow.sources.from_async import CoroutineSubscription
 
 __all__ = [
     "Defer",
@@ -108,7 +108,7 @@ class Using(Origin):
         resource = self._resource_factory()
         # Checked first: some that need `async with` have an `__enter__` that only says so.
         if isinstance(resource, AbstractAsyncContextManager):
-            from penstock.flow.sources.from_coroutine import from_coroutine
+            from penstock.flow.sources.from_async import from_coroutine
 
             return from_coroutine(partial(self._feed_within, resource), self.name, run, per_output)
         if not isinstance(resource, AbstractContextManager):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, started
 from penstock.flow.engine.stage import Origin
-from penstock.flow.operators.stage_timer import StageTimer
+from penstock.flow.operators.timing import StageTimer
 from penstock.runtime import Clock
 
 __all__ = ["Interval"]

@@ -18,7 +18,7 @@ from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow, stages_of
 from penstock.flow.engine.stage import FlowNode
 from penstock.flow.operators.filtering import Take, TakeWhile
-from penstock.flow.operators.take_until import TakeUntil
+from penstock.flow.operators.merge import TakeUntil
 from penstock.spark.spark_flow import FromSpark, SparkFlow
 
 __all__ = ["trouble_with_acknowledgement", "warn_of_buffering"]

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from penstock.flow.resume.positioned import PositionedElement, plain
+from penstock.flow.resume.resumption import PositionedElement, plain
 from penstock.spark.journal import Journal, NoSpace
 
 __all__ = [
