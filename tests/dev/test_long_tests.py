@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,5 +41,8 @@ def run_suite(folder: Path, *options: str) -> list[str]:
     (folder / "test_suite.py").write_text(SUITE)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = full\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
-    done = subprocess.run(command, check=True, cwd=folder, capture_output=True, text=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # the fixtures that conftest.py shares
+    done = subprocess.run(
+        command, check=True, cwd=folder, env=environment, capture_output=True, text=True
+    )
     return done.stdout.splitlines()
