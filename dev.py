@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from tools.audit import look_for_faults, write_bill
 from tools.environment import Environment, Problem, say
@@ -22,6 +23,7 @@ from tools.java import QUESTION, provide_java
 
 ROOT = Path(__file__).resolve().parent
 OLDEST_PYTHON = (3, 11)
+FOLDER = "PENSTOCK_DEV_ENVIRONMENT"  # how one Python tells another which environment to use
 OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11")
 
 # What uv locks for each set of requirements. Every command installs "dev"; another set is
@@ -178,7 +180,31 @@ def help_text() -> str:
 {commands}
 
 Further arguments of demo, test and bench go to the demo, pytest and the benchmarks.
-Every command sets up what it needs in .venv; nothing has to be installed before."""
+Every command sets up what it needs in .venv; nothing has to be installed before.
+With --python 3.13, or the path of a Python, it runs under that one, in .venv-3.13."""
+
+
+def without_python(arguments: list[str]) -> tuple[str, list[str]]:
+    """The Python that ``--python`` asks for, if it does, and the other arguments."""
+    if "--python" not in arguments:
+        return "", arguments
+    at = arguments.index("--python")
+    if at + 1 == len(arguments):
+        raise Problem("--python needs a version, such as 3.13, or the path of a Python.")
+    return arguments[at + 1], arguments[:at] + arguments[at + 2 :]
+
+
+def go_on_under(python: str, arguments: list[str]) -> NoReturn:
+    """Run the command under another Python, which has an environment of its own."""
+    name = python if os.sep in python else f"python{python}"
+    path = shutil.which(name)
+    probe = "import sys; print('%d.%d' % sys.version_info[:2])"
+    # Version managers leave commands on PATH that only say which version to activate.
+    code, version = subprocess.getstatusoutput(f'"{path}" -c "{probe}"') if path else (1, "")
+    if not path or code:
+        raise Problem(f"--python {python}: there is no {name} that works; is it on PATH?")
+    os.environ[FOLDER] = f".venv-{version}"
+    os.execv(path, [path, str(ROOT / "dev.py"), *arguments])
 
 
 def require_python(arguments: list[str]) -> None:
@@ -207,8 +233,12 @@ def main(arguments: list[str]) -> int:
         if not arguments or arguments[0] not in COMMANDS:
             given = f"unknown command {arguments[0]!r}" if arguments else "no command given"
             raise Problem(f"{given}; the commands are {', '.join(COMMANDS)}. See --help.")
+        python, arguments = without_python(arguments)
+        if python:
+            go_on_under(python, arguments)
         require_python(arguments)
-        return COMMANDS[arguments[0]](Environment(ROOT), arguments[1:])
+        environment = Environment(ROOT, os.environ.pop(FOLDER, ".venv"))
+        return COMMANDS[arguments[0]](environment, arguments[1:])
     except (Problem, OSError) as problem:
         say(str(problem))
         return 2

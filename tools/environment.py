@@ -37,16 +37,16 @@ def say(message: str) -> None:
 
 
 class Environment:
-    """The folder ``.venv``, and which sets of requirements are installed in it.
+    """A folder such as ``.venv``, and which sets of requirements are installed in it.
 
     Each set has its lock file ``requirements/<set>.txt``. It counts as installed when its stamp,
     written last of all, matches the lock file, the project and the Python that runs this, and
     what it installed is still there. An environment without all that is built anew.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, name: str = ".venv") -> None:
         self.root = root
-        self.folder = root / ".venv"
+        self.folder = root / name
         self.scripts = self.folder / "bin"
         self.python = self.scripts / "python"
         self._guard = -1
@@ -150,7 +150,8 @@ class Environment:
             require_venv_module()
         version = ".".join(map(str, sys.version_info[:3]))
         again = " anew" if self.folder.exists() else ""
-        say(f"setting up .venv{again} for Python {version}, with {'uv' if uv else 'pip'}")
+        name, installer = self.folder.name, "uv" if uv else "pip"
+        say(f"setting up {name}{again} for Python {version}, with {installer}")
         self._remove()
         # Asked of a virtual environment's Python, perhaps this one's, the base is the real one.
         python = getattr(sys, "_base_executable", None) or sys.executable
@@ -197,7 +198,7 @@ class Environment:
         if done.returncode:
             shown = " ".join(map(shlex.quote, command))
             raise Problem(
-                f"the set-up of .venv failed, with exit code {done.returncode} from\n"
+                f"the set-up of {self.folder.name} failed, with exit code {done.returncode} from\n"
                 f"  {shown}\n{done.stdout}"
                 "The next run starts the set-up from the beginning."
             )

@@ -115,6 +115,37 @@ def test_an_old_python_hands_over_to_a_new_one_that_works(checkout: Checkout) ->
     assert (code, output) == (0, f"3.12: {checkout.root / 'dev.py'} test -x\n")
 
 
+def test_another_python_has_an_environment_of_its_own(checkout: Checkout) -> None:
+    lines = (
+        "#!/bin/sh",
+        'if [ "$1" = -c ]; then echo 3.14; exit; fi',
+        'echo "$PENSTOCK_DEV_ENVIRONMENT: $*"',
+    )
+    checkout.write_script("commands/python3.14", "\n".join(lines))
+    code, output, _ = checkout.run("test", "--python", "3.14", "-x")
+    assert (code, output) == (0, f".venv-3.14: {checkout.root / 'dev.py'} test -x\n")
+    checkout.variables["PENSTOCK_DEV_ENVIRONMENT"] = ".venv"
+    checkout.run("test")
+    assert checkout.set_ups() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--python"], "--python needs a version, such as 3.13, or the path of a Python"),
+        (["--python", "2.99"], "--python 2.99: there is no python2.99 that works; is it on PATH?"),
+        (["--python", "/no/python"], "there is no /no/python that works"),
+    ],
+)
+def test_a_python_that_is_not_there_is_named(
+    checkout: Checkout, arguments: list[str], reason: str
+) -> None:
+    code, output, errors = checkout.run("test", *arguments)
+    assert (code, output) == (2, "")
+    assert reason in errors
+    assert checkout.set_ups() == 0
+
+
 @pytest.mark.parametrize("file", ["dev.py", "tools/environment.py", "tools/java.py"])
 def test_an_old_python_can_read_the_file(file: str) -> None:
     ast.parse(Path(ROOT, file).read_text(), feature_version=(3, 8))
