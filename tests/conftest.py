@@ -5,6 +5,7 @@ The settings are its patience, the long tests, what some need, Hypothesis.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, Protocol
@@ -91,6 +92,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if is_needed and (reason := why_not(need)):
                 config.stash[MISSING].append(f"{need.complaint}: {reason}")
                 leave_out(need.marker, config, items)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: a test that looks for garbage need not look there."""
+    gc.collect()
+    gc.freeze()
 
 
 def leave_out(marker: str, config: pytest.Config, items: list[pytest.Item]) -> int:

@@ -17,6 +17,8 @@ from tests.tck.mutants import sound_operators as sound
 from tests.tck.mutants import sound_processors, sound_strangers
 from tests.tck.mutants.sound_operators import Direct, Through
 
+pytestmark = pytest.mark.usefixtures("_search_briefly")
+
 Apply = Callable[[Any], Any]
 
 

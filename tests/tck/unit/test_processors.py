@@ -14,6 +14,8 @@ from penstock.tck.report import Report, RuleStatus
 from penstock.tck.verifying import verify_processor
 from tests.tck.mutants import sound_processors as sound
 
+pytestmark = pytest.mark.usefixtures("_search_briefly")
+
 POISON = "poison"
 CANCELS: dict[str, Any] = {"cancels_upstream": True}
 PASSES_DEMAND_ON: dict[str, Any] = {**CANCELS, "asks_when_asked": True, "completes_eagerly": True}

@@ -16,12 +16,13 @@ from penstock.core import IdentityProcessor
 from penstock.examples import ExecutorPublisher, IterablePublisher
 from penstock.flow.multicast.broadcast import Broadcast
 from penstock.runtime import AsyncioLoop, CallingThread, Executor, ThreadPool
-from penstock.tck import judge
 from penstock.tck.report import Report, RuleStatus
 from penstock.tck.verifying import verify_publisher
 from tests.quick import quick
 from tests.tck.mutants import publishers, publishers_claims, publishers_subscribe, sound_strangers
 from tests.tck.mutants import sound_publishers as sound
+
+pytestmark = pytest.mark.usefixtures("_search_briefly")
 
 SAME: dict[str, Any] = {"repeatable": True}
 EAGER: dict[str, Any] = {**SAME, "completes_eagerly": True}
@@ -245,15 +246,6 @@ def test_the_broadcast_passes_as_a_publisher(
         **claims,
     )
     passes(report)
-
-
-@pytest.fixture(autouse=True)
-def _search_briefly(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here it matters that each check runs; how many schedules there are, with --full alone."""
-    if not pytestconfig.getoption("full"):
-        monkeypatch.setattr(judge, "BUDGET", 0.03)
-        monkeypatch.setattr(judge, "EXPLORED_BUDGET", 0.1)
-        monkeypatch.setattr(judge, "FEW_SCHEDULES", 2)
 
 
 @pytest.fixture(scope="module")
