@@ -118,6 +118,7 @@ def why_not(need: Need) -> str:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    gc.unfreeze()  # modules written in C say at the exit what is left of them
     # Only the worker processes of xdist collect; each reports the same count to the main one.
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["left_out"] = session.config.stash[LEFT_OUT]
