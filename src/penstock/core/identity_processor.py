@@ -57,6 +57,7 @@ class IdentityProcessor(Generic[T]):
             if first:
                 self._passage = passage
         if first:
+            del subscriber  # 3.13: an error that somebody keeps may lead to this frame
             passage.wake()
         else:
             self._refuse(subscriber, self._passage)

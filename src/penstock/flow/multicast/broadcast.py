@@ -140,6 +140,7 @@ class Broadcast(Drain, Generic[T]):
             subscription = self._join(subscriber) if twin is None and self._has_elements else None
             source, self._source = (self._source, None) if subscription else (None, self._source)
         if subscription is not None:
+            del subscriber  # 3.13: an error that somebody keeps may lead to this frame
             subscription.wake()
         elif twin is not None:
             self._refuse(twin, subscriber)
