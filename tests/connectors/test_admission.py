@@ -26,9 +26,9 @@ from penstock.connectors import (
     serve_server_sent_events,
     serve_websocket,
 )
-from penstock.connectors.shared import remote_error
+from penstock.connectors.shared import connection_errors as remote_error
 from penstock.connectors.shared import sockets as doors
-from penstock.connectors.shared.connection_log import RateLimitedLog, quiet
+from penstock.connectors.shared.connection_errors import RateLimitedLog, quiet
 from penstock.connectors.shared.sockets import most_connections
 from penstock.testing import ManualPublisher
 

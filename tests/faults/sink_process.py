@@ -23,7 +23,7 @@ from penstock.connectors.files.text_file import TextFile
 from penstock.connectors.shared import durable_files
 from penstock.connectors.sqlite import table as sqlite_table
 from penstock.delivery import Epoch, RunStart
-from penstock.pipeline.sink_batches import BatchedSink, SinkBatches
+from penstock.pipeline.sinks import BatchedSink, SinkBatches
 from tests.faults.crashing import around, nothing
 
 __all__ = ["BATCHES", "CRASHES", "end_in_a_crash", "rows_of", "run_to_the_end"]

@@ -14,7 +14,7 @@ from penstock.connectors import write_json_lines
 from penstock.delivery import Epoch, Level
 from penstock.delivery.contract import SinkExited
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
-from penstock.pipeline.sink_batches import BatchedSink, SinkBatches
+from penstock.pipeline.sinks import BatchedSink, SinkBatches
 from penstock.spark.failures import Stopped
 
 PATIENCE = 120
@@ -64,7 +64,7 @@ class Stuck(Log):
 def test_a_run_is_stopped_although_a_sink_is_stuck_in_an_element(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.pipeline.sink_batches.CLOSING_SECONDS", 0.01)
+    monkeypatch.setattr("penstock.pipeline.sinks.CLOSING_SECONDS", 0.01)
     sink = Stuck()
     run = numbers(sink)
     run.start()

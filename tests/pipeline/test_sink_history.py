@@ -10,8 +10,7 @@ import pytest
 
 from penstock.delivery import Epoch, Level
 from penstock.observe.meters import SinkMeter
-from penstock.pipeline.history import RunHistory, SinkHistory
-from penstock.pipeline.sink_history import SinkAccounts
+from penstock.pipeline.history import RunHistory, SinkAccounts, SinkHistory
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 

@@ -17,9 +17,9 @@ from penstock.observe.meters import SourceMeter
 from penstock.pipeline.assembly import source
 from penstock.spark.ingest.conversion import Converter
 from penstock.spark.ingest.journal_subscriber import JournalSubscriber
-from penstock.spark.ingest.on_own_thread import on_own_thread
 from penstock.spark.ingest.schema import Schema
 from penstock.spark.journal import Journal
+from penstock.spark.run import on_own_thread
 from penstock.testing import ManualPublisher
 from tests.spark.journals import Numbers, numbered, open_journal
 from tests.spark.recordings import Run, new_run

@@ -14,8 +14,13 @@ from penstock.cli.spark_check import SparkCheck
 from penstock.spark import SparkFlow, StateChanged
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.deployment import spark_plan_in
-from penstock.spark.state.state_change import differing, in_words, require_same_state
-from penstock.spark.state.state_plan import digest_of, stateful_operators
+from penstock.spark.state import (
+    differing,
+    digest_of,
+    in_words,
+    require_same_state,
+    stateful_operators,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

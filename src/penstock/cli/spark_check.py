@@ -13,7 +13,7 @@ from penstock.spark.failures import explained
 from penstock.spark.journal import Journal, JournalReader, JournalUnusable
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.session.spark_session import require_startable, spark_session
-from penstock.spark.state.state_change import in_words, require_same_state
+from penstock.spark.state import in_words, require_same_state
 from penstock.spark.workers.journal_source import FORMAT, JournalSource
 from penstock.spark.workers.pickling import require_sendable
 

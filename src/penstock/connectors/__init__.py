@@ -2,37 +2,34 @@
 
 A part is loaded when it is used, and with it the packages that it needs.
 
-``websocket/``         websockets as sources and sinks, with demand over the connection
-``sse/``               server-sent events as sources and sinks
-``files/``             files of lines, JSON or CSV, as sources and sinks
-``parquet/``           Parquet files as sources and sinks
-``sqlite/``            tables of SQLite databases as sinks
-``standard_streams/``  standard input as a source and standard output as a sink
-``replaying.py``       recorded elements at the pace at which they were recorded
-``shared/``            what the connectors of several systems share
+``websocket/``           websockets as sources and sinks, with demand over the connection
+``sse/``                 server-sent events as sources and sinks
+``files/``               files of lines, JSON or CSV, as sources and sinks
+``parquet/``             Parquet files as sources and sinks
+``sqlite/``              tables of SQLite databases as sinks
+``standard_streams.py``  standard input as a source and standard output as a sink
+``replaying.py``         recorded elements at the pace at which they were recorded
+``shared/``              what the connectors of several systems share
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock.connectors.files.csv_sink import write_csv
-    from penstock.connectors.files.csv_source import read_csv
-    from penstock.connectors.files.json_lines_sink import write_json_lines
-    from penstock.connectors.files.json_lines_source import read_json_lines
+    from penstock.connectors.files.csv_files import read_csv, write_csv
+    from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
     from penstock.connectors.replaying import replay
     from penstock.connectors.shared.admission import Request
-    from penstock.connectors.shared.remote_error import RemoteError
+    from penstock.connectors.shared.connection_errors import RemoteError
     from penstock.connectors.shared.server import Server
     from penstock.connectors.shared.writer import Writer
     from penstock.connectors.sqlite.sink import write_sqlite
     from penstock.connectors.sse.events import Event
     from penstock.connectors.sse.server import serve_server_sent_events
     from penstock.connectors.sse.source import from_server_sent_events
-    from penstock.connectors.standard_streams.standard_input import read_standard_input
-    from penstock.connectors.standard_streams.standard_output import write_standard_output
+    from penstock.connectors.standard_streams import read_standard_input, write_standard_output
     from penstock.connectors.websocket.server import serve_websocket
     from penstock.connectors.websocket.source import from_websocket
 
@@ -63,25 +60,25 @@ __all__ = [
 _MODULES = {
     "Event": "sse.events",
     "Line": "files.tail",
-    "RemoteError": "shared.remote_error",
+    "RemoteError": "shared.connection_errors",
     "Request": "shared.admission",
     "Server": "shared.server",
     "Writer": "shared.writer",
     "from_server_sent_events": "sse.source",
     "from_websocket": "websocket.source",
-    "read_csv": "files.csv_source",
-    "read_json_lines": "files.json_lines_source",
+    "read_csv": "files.csv_files",
+    "read_json_lines": "files.json_lines",
     "read_parquet": "parquet.source",
-    "read_standard_input": "standard_streams.standard_input",
+    "read_standard_input": "standard_streams",
     "replay": "replaying",
     "serve_server_sent_events": "sse.server",
     "serve_websocket": "websocket.server",
     "tail_json_lines": "files.tail",
-    "write_csv": "files.csv_sink",
-    "write_json_lines": "files.json_lines_sink",
+    "write_csv": "files.csv_files",
+    "write_json_lines": "files.json_lines",
     "write_parquet": "parquet.sink",
     "write_sqlite": "sqlite.sink",
-    "write_standard_output": "standard_streams.standard_output",
+    "write_standard_output": "standard_streams",
 }
 
 _EXTRAS = {"pyarrow": "parquet"}

@@ -28,7 +28,7 @@ __all__ = [
     "signals",
 ]
 
-BATCHES: Final = ("pyarrow.lib", "penstock.spark.egress.batch_elements")
+BATCHES: Final = ("pyarrow.lib", "penstock.spark.egress.rows")
 
 
 MOST_AGES: Final = 4096

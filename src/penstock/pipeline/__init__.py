@@ -11,14 +11,12 @@
 ``engine.py``        what moves elements from sources to sinks, with or without Spark
 ``spark_engine.py``  the way through Spark: a journal for each source, the query, and its rows for
                      the sinks
-``sinks.py``         the end of a pipeline: functions as sinks, and one stream for several sinks
+``sinks.py``         the end of a pipeline: one stream for several sinks, and the batches of Spark
+                     for each
 ``spark_sinks.py``   the sinks of a pipeline that Spark itself serves: which flows they fit, and
                      what they show
-``sink_batches.py``  the batches of Spark, for the sinks that store their numbers
 ``run.py``           one run of a pipeline, from its start to its end, and what it does meanwhile
 ``history.py``       the history of a pipeline over its restarts, kept beside its checkpoint
-``sink_history.py``  what each sink was given, batch by batch, in a record that a kill cannot
-                     falsify
 ``spark_ledger.py``  the ledger of a way through Spark: what goes in and what comes out, counted at
                      each place
 """

@@ -14,7 +14,7 @@ from penstock.observe.ledger import Cause, Conservation, Ledger, Passage, differ
 from penstock.observe.meters import SinkMeter, SourceMeter
 from penstock.observe.status import EdgeStatus, StageStatus, Status
 from penstock.pipeline.assembly import Assembly, StopSignal
-from penstock.pipeline.sink_batches import SinkBatches
+from penstock.pipeline.sinks import SinkBatches
 
 __all__ = [
     "Engine",

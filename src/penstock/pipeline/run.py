@@ -17,8 +17,7 @@ from penstock.observe.status import EdgeStatus, StageStatus, State, Status
 from penstock.pipeline.assembly import Assembly, AssemblyError, RunTarget, StopSignal, assembled
 from penstock.pipeline.definition import Pipeline
 from penstock.pipeline.engine import Engine, LocalEngine, Phase
-from penstock.pipeline.sink_batches import SinkBatches
-from penstock.pipeline.sinks import EndListener, FunctionSink, SinkFanOut
+from penstock.pipeline.sinks import EndListener, FunctionSink, SinkBatches, SinkFanOut
 from penstock.runtime import report_undelivered
 
 __all__ = ["PipelineRun"]

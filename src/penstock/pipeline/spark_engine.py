@@ -22,9 +22,8 @@ from penstock.pipeline.engine import (
     lost_at,
     stage_of,
 )
-from penstock.pipeline.history import Loss, RunHistory, SparkHistory
-from penstock.pipeline.sink_batches import SinkBatches
-from penstock.pipeline.sink_history import SinkAccounts
+from penstock.pipeline.history import Loss, RunHistory, SinkAccounts, SparkHistory
+from penstock.pipeline.sinks import SinkBatches
 from penstock.pipeline.spark_ledger import SPARK, JournalPassages, SparkLedger, SparkPassages
 from penstock.pipeline.spark_sinks import require_fitting_sinks
 from penstock.spark.checkpoint import Checkpoint, CheckpointError

@@ -15,7 +15,8 @@
 ``session/``       where Spark runs: embedded, on a cluster, by Spark Connect
 ``checkpoint.py``  the place that a pipeline's journals and Spark's checkpoint share, and what it
                    remembers
-``state/``         whether the state in a checkpoint still means the same
+``state.py``       a checkpoint remembers what the state in it means, so that no other meaning is
+                   put on it
 ``failures.py``    Spark's failures in a few words: the user's exception and line, not 200 lines of
                    the JVM
 ``processor.py``   Spark as a ``Processor``: a subscriber on one side, a publisher on the other
@@ -29,9 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from penstock.spark.checkpoint import CheckpointError
-    from penstock.spark.egress.batch_elements import NumberedBatch, Positioned
     from penstock.spark.egress.batch_folders import write_with_spark
     from penstock.spark.egress.dataframe_sinks import for_each_batch
+    from penstock.spark.egress.rows import NumberedBatch, Positioned
     from penstock.spark.failures import SparkFailed, SparkLost, UserError, WorkerLost
     from penstock.spark.ingest.conversion import DeadLetter, SchemaMismatch
     from penstock.spark.ingest.schema import Schema, SchemaError
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from penstock.spark.processor import SparkProcessor
     from penstock.spark.session.spark_session import SparkSettings, SparkUnavailable, spark_session
     from penstock.spark.spark_flow import SparkFlow
-    from penstock.spark.state.state_change import StateChanged
+    from penstock.spark.state import StateChanged
 
 __all__ = [
     "CannotResume",
@@ -69,8 +70,8 @@ _MODULES = {
     "CheckpointError": "checkpoint",
     "SchemaMismatch": "ingest.conversion",
     "DeadLetter": "ingest.conversion",
-    "NumberedBatch": "egress.batch_elements",
-    "Positioned": "egress.batch_elements",
+    "NumberedBatch": "egress.rows",
+    "Positioned": "egress.rows",
     "Schema": "ingest.schema",
     "SchemaError": "ingest.schema",
     "SparkFailed": "failures",
@@ -79,7 +80,7 @@ _MODULES = {
     "SparkProcessor": "processor",
     "SparkSettings": "session.spark_session",
     "SparkUnavailable": "session.spark_session",
-    "StateChanged": "state.state_change",
+    "StateChanged": "state",
     "UserError": "failures",
     "WorkerLost": "failures",
     "for_each_batch": "egress.dataframe_sinks",

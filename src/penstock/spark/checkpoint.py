@@ -2,7 +2,7 @@
 
     pipeline.json    whose it is
     runs.json        each start of the pipeline; see ``penstock.delivery.Epoch``
-    state.json       what the state in it means; see ``state_change.py``
+    state.json       what the state in it means; see ``state.py``
     journal-0/       the rows of the first input; see ``journal/``
     spark/           Spark's own: ``offsets/N`` is written when batch N is planned, ``commits/N``
                      when it is done

@@ -14,33 +14,32 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
 from contextvars import copy_context
+from functools import partial
 from time import monotonic, time
 from typing import Any, Final
 
-import pyarrow as pa
-
 from penstock.api import Publisher
 from penstock.core import COMPLETED
+from penstock.flow import Flow
 from penstock.flow.engine.event_loop import remember_running_loop
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.observe.meters import EmittedMeter, RowAges, Timestamped
 from penstock.observe.status import BatchStatus
-from penstock.runtime import report_undelivered
+from penstock.runtime import ThreadPool, report_undelivered
 from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
 from penstock.spark.egress.batch_counts import BatchCounts
 from penstock.spark.egress.batch_delivery import BatchDelivery
-from penstock.spark.egress.batch_elements import Decode
-from penstock.spark.egress.query import NativeSink, ProgramSink, Query, Retries
+from penstock.spark.egress.query import NativeSink, Query, Retries
+from penstock.spark.egress.rows import Decode
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
 from penstock.spark.ingest.conversion import Converter
 from penstock.spark.ingest.journal_subscriber import JournalSubscriber
-from penstock.spark.ingest.on_own_thread import on_own_thread
 from penstock.spark.ingest.portion import WithoutPositions
 from penstock.spark.journal import Journal, JournalError
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.run_counts import InputCounts, RunCounts, input_counts
 from penstock.spark.session.spark_session import require_startable, spark_session
-from penstock.spark.state.state_change import with_state_checked
+from penstock.spark.state import with_state_checked
 from penstock.spark.workers.journal_source import JournalRead
 from penstock.spark.workers.pickling import divided, require_sendable
 
@@ -73,7 +72,6 @@ class SparkRun:
         self._emitted = EmittedMeter()
         is_watched = plan.watch is not None  # else nobody pays for what nobody can read
         passed = self._emitted.passed if is_watched else None
-        self._gives_rows = decode is not None
         self.batch_counts = BatchCounts(enabled=is_watched)
         self._woken = threading.Event()
         self._delivering = BatchDelivery(
@@ -284,7 +282,7 @@ class SparkRun:
         query.start(
             [JournalRead(journal, self._plan.batch_rows, through) for journal in journals],
             with_state_checked(rest.transform, self._plan, checkpoint),
-            self._sink or self._counted(query),
+            self._sink or self._delivering.target(partial(self.batch_counts.arrived, query)),
             self._plan.output_mode,
             checkpoint.for_spark,
         )
@@ -299,16 +297,6 @@ class SparkRun:
             self.batch_counts.update(query, self._done.batch)
             if self._has_all and query.is_idle:
                 return
-
-    def _counted(self, query: Query) -> ProgramSink:
-        """Where batches go, by way of the counts."""
-        target = self._delivering.target
-
-        def deliver(number: int, table: pa.Table) -> None:
-            self.batch_counts.arrived(query, number, table.num_rows if self._gives_rows else None)
-            target.deliver(number, table)
-
-        return target._replace(deliver=deliver)
 
     def _free(self, checkpoint: Checkpoint) -> None:
         """Let go of the rows with which Spark is done for good: so says its commit log.
@@ -378,3 +366,17 @@ def after_journal(each: SparkInput, journal: Journal) -> Publisher[Any]:
     if last is None or journal.sealed:
         return each.resumed(0, None)
     return each.resumed(last["elements"], last["position"])
+
+
+def on_own_thread(source: Publisher[Any], leaving: ExitStack) -> Publisher[Any]:
+    """``source`` on a thread of its own, if it makes its elements on whatever thread asks for them.
+
+    Else the thread of the journal would make them, and write none before it had all it asked for.
+    A flow that waits may do so, too: one operator that waits for something else is enough,
+    downstream of a source that makes each element when it is pulled.
+    """
+    if not isinstance(source, Flow) or source.plan.origin.executor is not None:
+        return source
+    pool = ThreadPool(name="penstock-input")
+    leaving.callback(pool.close, wait=False)
+    return source.subscribe_on(pool)

@@ -18,7 +18,9 @@ from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import FlowNode, Origin, Replay
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_flag, require_int, require_text
-from penstock.spark.egress.batch_elements import (
+from penstock.spark.egress.dataframe_sinks import for_each_batch
+from penstock.spark.egress.query import NativeSink
+from penstock.spark.egress.rows import (
     Decode,
     NumberedBatch,
     Positioned,
@@ -28,8 +30,6 @@ from penstock.spark.egress.batch_elements import (
     positioned_in,
     rows_of,
 )
-from penstock.spark.egress.dataframe_sinks import for_each_batch
-from penstock.spark.egress.query import NativeSink
 from penstock.spark.ingest.schema import Schema, SchemaLike
 from penstock.spark.plan import (
     SparkInput,

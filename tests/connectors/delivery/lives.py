@@ -15,7 +15,7 @@ import pytest
 
 from penstock.connectors import Writer
 from penstock.connectors.files.text_file import TextFile
-from penstock.connectors.parquet.folder import ParquetFolder
+from penstock.connectors.parquet.sink import ParquetFolder
 from penstock.connectors.sqlite.table import SqliteTable
 from penstock.delivery import DeliveryRefused, Epoch, RunStart
 

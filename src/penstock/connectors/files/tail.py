@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from penstock.connectors.files.followed_log import FollowedLog
-from penstock.connectors.files.json_lines_source import value_of
+from penstock.connectors.files.json_lines import value_of
 from penstock.connectors.files.tailed_file import TailPosition
 from penstock.connectors.shared.formats import LINE_BYTES
 from penstock.connectors.shared.reconnecting import SourceListener, current_listener

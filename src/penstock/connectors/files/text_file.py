@@ -37,18 +37,26 @@ CHUNK_BYTES: Final = 1 << 16
 
 
 class TextFile:
-    """Writes what ``text_of`` makes of each element, after ``head`` in a file that was empty.
+    """Writes what ``text_of`` makes of each element as a line, after ``head`` in an empty file.
 
     ``text_of`` is called on the thread that calls the sink.
     """
 
     level: Level = "exactly once"
 
-    def __init__(self, place: SinkFile, text_of: Callable[[Any], str], head: str = "") -> None:
+    def __init__(
+        self,
+        place: SinkFile,
+        text_of: Callable[[Any], str],
+        *,
+        head: str | None = None,
+        line_end: str = "\n",
+    ) -> None:
         self._place = place
         self._path = place.path
         self._text_of = text_of
-        self._head = head.encode()
+        self._line_end = line_end
+        self._head = b"" if head is None else f"{head}{line_end}".encode()
         self._descriptor: int | None = None
         self._is_regular = True
         self._length = 0
@@ -83,7 +91,7 @@ class TextFile:
 
     def __call__(self, element: Any) -> None:
         """Take an element; without batches, the system has it when this returns."""
-        line = self._text_of(element).encode()
+        line = f"{self._text_of(element)}{self._line_end}".encode()
         if not self._progress.in_batch:
             self._write(line)
             if self._progress.epoch is None:  # else it is to be told of batches, which count

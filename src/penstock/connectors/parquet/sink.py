@@ -1,19 +1,39 @@
-"""Folders of Parquet files as sinks."""
+"""A folder of Parquet files as a sink that has each row once, over kills and restarts.
+
+Each batch is a file, ``batch-0000000012.parquet``, which has its mark among its own metadata. It is
+written under another name, which readers pass over, and gets its own in one step: so rows and mark
+appear together, and no half file is ever seen. Without batches there are files of a size.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 
 import pyarrow
+from pyarrow.parquet import ParquetFile, ParquetWriter
 
-from penstock.connectors.parquet.folder import ParquetFolder
-from penstock.connectors.parquet.rows import CONNECTOR
-from penstock.connectors.shared.durable_files import require_choice_if_exists, require_parent
+from penstock.connectors.parquet.rows import CONNECTOR, RowGroup
+from penstock.connectors.shared import durable_files
+from penstock.connectors.shared.durable_files import (
+    IfExists,
+    has_planned,
+    require_choice_if_exists,
+    require_parent,
+    require_writable,
+)
 from penstock.connectors.shared.writer import Writer
+from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
 from penstock.runtime import shorten
 from penstock.runtime.arguments import PathGiven, require_folder_path, require_int
 
-__all__ = ["write_parquet"]
+__all__ = [
+    "ParquetFolder",
+    "write_parquet",
+]
 
 FILE_ROWS: Final = 1_000_000
 FILE_BYTES: Final = 128 << 20
@@ -75,3 +95,263 @@ def write_parquet(
             file_bytes=require_int(CONNECTOR, "file_bytes", file_bytes),
         )
     )
+
+
+OURS: Final = re.compile(r"(batch|part)-([0-9]{10,})\.parquet")
+UNFINISHED: Final = f".unfinished.parquet{durable_files.TEMPORARY}"
+MARK: Final = "penstock.mark"
+
+
+@dataclass(frozen=True)
+class FolderContent:
+    """What a folder holds: our files by number, and the names of those that others see besides."""
+
+    batches: dict[int, Path]
+    parts: dict[int, Path]
+    others: list[str]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether readers see no file there."""
+        return not (self.batches or self.parts or self.others)
+
+    @property
+    def ours(self) -> list[Path]:
+        """All files that a sink like this has written."""
+        return [*self.batches.values(), *self.parts.values()]
+
+
+class ParquetFolder:
+    """Writes rows into files of a folder."""
+
+    level: Level = "exactly once"
+
+    def __init__(
+        self,
+        folder: Path,
+        schema: pyarrow.Schema | None,
+        if_exists: IfExists,
+        *,
+        file_rows: int,
+        file_bytes: int,
+    ) -> None:
+        self._folder = folder
+        self._schema = schema
+        self._if_exists = if_exists
+        self._file_rows = file_rows
+        self._file_bytes = file_bytes
+        self._lock: int | None = None
+        self._group = RowGroup(schema)
+        self._file: UnfinishedFile | None = None
+        self._next_part = 0
+        self._progress = BatchProgress(str(folder))
+
+    def check(self, epoch: Epoch | None) -> str:
+        """What ``open`` would do, or its error."""
+        return self._start(epoch).words
+
+    def open(self, epoch: Epoch | None) -> None:
+        """Make and lock the folder, and remove what a crash has left unfinished."""
+        self._start(epoch)  # refuses before a folder is made
+        self._folder.mkdir(exist_ok=True)
+        self._lock = os.open(self._folder, os.O_RDONLY)
+        try:
+            durable_files.lock_file(self._lock, f"{CONNECTOR}: {self._folder}")
+            start = self._start(epoch)  # again: now no other sink changes it
+            self._progress = BatchProgress(str(self._folder), epoch, start.mark)
+            for path in (*start.removed, self._folder / UNFINISHED):
+                path.unlink(missing_ok=True)
+        except BaseException:
+            self._leave()
+            raise
+        self._group = RowGroup(self._schema or start.schema)
+        self._next_part = start.next_part
+
+    def begin(self, batch: int) -> bool:
+        """Discard what was received of the batch earlier."""
+        self._give_up()
+        return self._progress.begin(batch)
+
+    def __call__(self, element: Any) -> None:
+        """Take a row, or an Arrow batch."""
+        self._group.add(element)
+        if self._group.is_full:
+            self._write_group()
+        if not self._progress.in_batch and self._is_long_enough:
+            self._finish_part()
+
+    def commit(self, batch: int) -> None:
+        """Let the file of the batch appear; one without rows has none."""
+        self._write_group()
+        self._finish(f"batch-{batch:010}.parquet", self._progress.mark(batch))
+        self._progress.committed(batch)
+
+    def close(self) -> None:
+        """Give up what was not committed; without batches, let the last file appear."""
+        if self._lock is None:
+            return
+        try:
+            if self._progress.in_batch:
+                self._give_up()
+            else:
+                self._finish_part()
+        finally:
+            self._leave()
+
+    def _start(self, epoch: Epoch | None) -> FolderStart:
+        """Where to begin; raises if that would destroy something or break a promise."""
+        here = self._folder.is_dir()
+        require_writable(CONNECTOR, self._folder if here else self._folder.parent)
+        content = content_of(self._folder)
+        next_part = max(content.parts, default=-1) + 1
+        if content.is_empty:
+            return FolderStart(f"writes into {self._folder}" if here else f"makes {self._folder}")
+        if self._if_exists == "overwrite" and (epoch is None or not has_planned(epoch)):
+            return self._replaced(content)
+        if epoch is not None and content.batches:
+            last = content.batches[max(content.batches)]
+            mark, schema = read_mark(last)
+            number = epoch.last_batch(mark, str(self._folder))
+            words = f"goes on in {self._folder} after batch {number:,}"
+            return FolderStart(words, mark, schema, next_part)
+        if self._if_exists != "append":
+            raise FileExistsError(
+                f"{CONNECTOR}: the folder {self._folder} is there and is not empty; overwrite=True "
+                "replaces what write_parquet wrote there, append=True adds files"
+            )
+        return FolderStart(f"adds files to {self._folder}", next_part=next_part)
+
+    def _replaced(self, content: FolderContent) -> FolderStart:
+        if content.others:
+            raise FileExistsError(
+                f"{CONNECTOR}: the folder {self._folder} holds {content.others[0]}, which "
+                f"{CONNECTOR} has not written and does not delete; give another folder"
+            )
+        words = f"replaces {len(content.ours):,} files in {self._folder}"
+        return FolderStart(words, removed=tuple(content.ours))
+
+    @property
+    def _is_long_enough(self) -> bool:
+        if len(self._group) + (0 if self._file is None else self._file.rows) >= self._file_rows:
+            return True
+        return self._file is not None and self._file.bytes >= self._file_bytes
+
+    def _write_group(self) -> None:
+        if len(self._group):
+            table = self._group.take()
+            if self._file is None:
+                self._file = UnfinishedFile(self._folder, self._group.schema)
+            self._file.write(table)
+
+    def _finish_part(self) -> None:
+        self._write_group()
+        if self._finish(f"part-{self._next_part:010}.parquet", None):
+            self._next_part += 1
+
+    def _finish(self, name: str, mark: str | None) -> bool:
+        file, self._file = self._file, None
+        if file is None:
+            return False
+        file.finish(self._folder / name, mark)
+        return True
+
+    def _give_up(self) -> None:
+        self._group.clear()
+        file, self._file = self._file, None
+        if file is not None:
+            file.give_up()
+
+    def _leave(self) -> None:
+        lock, self._lock = self._lock, None
+        self._give_up()
+        if lock is not None:
+            os.close(lock)
+
+
+@dataclass(frozen=True)
+class FolderStart:
+    """How writing goes on in a folder.
+
+    ``words``      what happens, for ``penstock check``
+    ``mark``       that of its last batch
+    ``schema``     that of its last batch, too
+    ``next_part``  the number of the next file without batches
+    ``removed``    files that are replaced
+    """
+
+    words: str
+    mark: str | None = None
+    schema: pyarrow.Schema | None = None
+    next_part: int = 0
+    removed: tuple[Path, ...] = ()
+
+
+class UnfinishedFile:
+    """A file that readers do not see yet."""
+
+    def __init__(self, folder: Path, schema: pyarrow.Schema) -> None:
+        self._path = folder / UNFINISHED
+        self._file: BinaryIO = self._path.open("wb")
+        self._writer = ParquetWriter(self._file, schema)
+        self.rows = 0
+
+    @property
+    def bytes(self) -> int:
+        """What is written so far."""
+        return self._file.tell()
+
+    def write(self, table: pyarrow.Table) -> None:
+        """Add a row group."""
+        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        self.rows += table.num_rows
+
+    def finish(self, path: Path, mark: str | None) -> None:
+        """Let it appear, when the disk has it."""
+        try:
+            if mark is not None:
+                self._writer.add_key_value_metadata({MARK: mark})
+            self._writer.close()
+            self._file.flush()
+            durable_files.sync_file(self._file.fileno())
+        except BaseException:
+            self.give_up()
+            raise
+        self._file.close()
+        durable_files.replace_file(self._path, path)
+        durable_files.sync_folder(path.parent)
+
+    def give_up(self) -> None:
+        """Remove it."""
+        try:
+            self._writer.close()
+        except (OSError, pyarrow.ArrowException):  # a full disk, when its end is written
+            pass
+        finally:
+            self._file.close()
+            self._path.unlink(missing_ok=True)
+
+
+def content_of(folder: Path) -> FolderContent:
+    """What readers see in a folder: names that begin with ``.`` or ``_`` are passed over."""
+    content = FolderContent({}, {}, [])
+    for path in folder.iterdir() if folder.is_dir() else ():
+        ours = OURS.fullmatch(path.name)
+        if ours is not None:
+            numbered = content.batches if ours[1] == "batch" else content.parts
+            numbered[int(ours[2])] = path
+        elif not path.name.startswith((".", "_")):
+            content.others.append(path.name)
+    return content
+
+
+def read_mark(path: Path) -> tuple[str | None, pyarrow.Schema]:
+    """The mark of a batch, and its schema."""
+    try:
+        with ParquetFile(path) as file:
+            found = (file.metadata.metadata or {}).get(MARK.encode())
+            schema = file.schema_arrow.remove_metadata()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise DeliveryRefused(f"{path} is damaged: {error}; restore it from a backup") from None
+    if found is None:
+        raise DeliveryRefused(f"{path} has no mark of its batch: somebody else has written it")
+    return found.decode(errors="replace"), schema

@@ -17,10 +17,8 @@
                               others are told
 ``connection_subscriber.py``  the subscriber of one connection: keeps elements until the connection
                               takes them
-``connection_log.py``         what is logged of strangers: little, seldom, and nothing that they or
-                              others must not see
-``remote_error.py``           how a stream that fails says so to the other end of a connection, and
-                              what is raised there
+``connection_errors.py``      how an error of a connection is told: in the log, which nobody can
+                              fill, and at the other end
 ``writer.py``                 the subscriber that every sink among the connectors is
 ``durable_files.py``          files that outlive a crash: when something counts as stored, and what
                               if one exists already

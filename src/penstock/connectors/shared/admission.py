@@ -10,8 +10,7 @@ from inspect import isawaitable
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qsl
 
-from penstock.connectors.shared.connection_log import RateLimitedLog
-from penstock.connectors.shared.remote_error import ClientMistake, told
+from penstock.connectors.shared.connection_errors import ClientMistake, RateLimitedLog, told
 from penstock.connectors.shared.sockets import ListeningSocket
 from penstock.runtime import shorten, shown_address
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 from weakref import WeakSet, WeakValueDictionary
 
-from penstock.connectors.shared.connection_log import RateLimitedLog
+from penstock.connectors.shared.connection_errors import RateLimitedLog
 
 __all__ = [
     "BOUNDED_SENDING",

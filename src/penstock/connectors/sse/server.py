@@ -22,9 +22,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from penstock.api import UNBOUNDED
 from penstock.connectors.shared.admission import Admission, Authenticate, Refusal, Request
-from penstock.connectors.shared.connection_log import quiet
+from penstock.connectors.shared.connection_errors import ClientMistake, quiet, told
 from penstock.connectors.shared.formats import json_text
-from penstock.connectors.shared.remote_error import ClientMistake, told
 from penstock.connectors.shared.server import (
     FlowFactory,
     Policy,

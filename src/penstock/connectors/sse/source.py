@@ -14,6 +14,7 @@ from httpx import AsyncHTTPTransport, Request, Response, Timeout, TransportError
 from httpx_sse import EventSource, ServerSentEvent, SSEError
 
 from penstock.connectors.shared.access import Auth, require_access
+from penstock.connectors.shared.connection_errors import RemoteError
 from penstock.connectors.shared.reconnecting import FOREVER, ConnectionLost, Tell
 from penstock.connectors.shared.remote import (
     MESSAGE_BYTES,
@@ -21,7 +22,6 @@ from penstock.connectors.shared.remote import (
     FromRemote,
     RemoteStream,
 )
-from penstock.connectors.shared.remote_error import RemoteError
 from penstock.connectors.shared.sockets import SMALL_WINDOW, WATCHED
 from penstock.connectors.shared.tls import SourceTls, certificate_problem
 from penstock.connectors.sse.bounded_stream import (

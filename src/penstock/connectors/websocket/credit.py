@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from websockets.typing import Subprotocol
 
-from penstock.connectors.shared.remote_error import ClientMistake
+from penstock.connectors.shared.connection_errors import ClientMistake
 from penstock.flow.engine.prefetch_subscriber import PrefetchSubscriber
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.sources.from_async import CoroutineSubscription, Feeding

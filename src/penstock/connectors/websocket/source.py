@@ -22,7 +22,7 @@ from websockets.exceptions import (
 from websockets.frames import Close, CloseCode
 
 from penstock.connectors.shared.access import Auth, require_access
-from penstock.connectors.shared.connection_log import quiet
+from penstock.connectors.shared.connection_errors import RemoteError, quiet
 from penstock.connectors.shared.reconnecting import FOREVER, ConnectionLost, Tell
 from penstock.connectors.shared.remote import (
     MESSAGE_BYTES,
@@ -30,7 +30,6 @@ from penstock.connectors.shared.remote import (
     FromRemote,
     RemoteStream,
 )
-from penstock.connectors.shared.remote_error import RemoteError
 from penstock.connectors.shared.sockets import SMALL_WINDOW, WATCHED
 from penstock.connectors.shared.tls import SourceTls, certificate_problem
 from penstock.connectors.websocket.credit import (

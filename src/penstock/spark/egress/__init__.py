@@ -11,10 +11,8 @@
                         for a short time
 ``batch_delivery.py``   what becomes of a batch here: it waits, its rows go out, then the listener
                         commits it
-``batch_elements.py``   what a batch of Spark becomes in this program: rows, Arrow batches, a batch
+``rows.py``             what a batch of Spark becomes in this program: rows, Arrow batches, a batch
                         with its number
-``rows.py``             from Arrow batches to rows: named tuples, whose class is made once for each
-                        set of names
 ``acknowledgement.py``  whether a batch that Spark commits has left this program, and nothing of it
                         waits here
 ``batch_counts.py``     what Spark itself counts in its batches, and how many rows came too late for

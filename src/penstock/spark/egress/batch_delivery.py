@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -17,9 +18,9 @@ from penstock.core import COMPLETED
 from penstock.delivery import Epoch
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
 from penstock.runtime import report_undelivered
-from penstock.spark.egress.batch_elements import Decode, nothing_of
 from penstock.spark.egress.dataframe_sinks import BatchFanOut
 from penstock.spark.egress.query import ProgramSink
+from penstock.spark.egress.rows import Decode, nothing_of
 from penstock.spark.failures import Stopped
 from penstock.spark.plan import SparkPlan
 
@@ -209,10 +210,12 @@ class BatchDelivery:
         if self._listener is not None:
             self._listener.close()
 
-    @property
-    def target(self) -> ProgramSink:
-        """Where the query is to send its batches."""
-        return ProgramSink(self._deliver, self._share)
+    def target(self, on_arrival: Callable[[int, int | None], object]) -> ProgramSink:
+        """Where a query is to send its batches.
+
+        ``on_arrival`` is told of each: its number, and its rows if they are for this program.
+        """
+        return ProgramSink(partial(self._deliver, on_arrival), self._share)
 
     @property
     def _share(self) -> BatchFanOut:
@@ -221,7 +224,10 @@ class BatchDelivery:
 
     # The thread of Spark's call, which waits meanwhile.
 
-    def _deliver(self, number: int, table: pa.Table) -> None:
+    def _deliver(
+        self, on_arrival: Callable[[int, int | None], object], number: int, table: pa.Table
+    ) -> None:
+        on_arrival(number, table.num_rows if self._with_rows else None)
         size, elements = self._decode(number, table, self._epoch)
         self.emitter.deliver(HandoffBatch(number, size, elements), self._plan.keeps_sequence)
         if self._listener is not None:

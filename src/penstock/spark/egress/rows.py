@@ -1,23 +1,141 @@
-"""From Arrow batches to rows: named tuples, whose class is made once for each set of names."""
+"""What a batch of Spark becomes in this program: rows, Arrow batches, a batch with its number.
+
+A row is a named tuple, whose class is made once for each set of names.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as compute
 
 from penstock.core import is_identifier
+from penstock.delivery import DeliveryRefused, Epoch
 
-__all__ = ["RowReader", "as_lists", "row_fields", "row_type"]
+__all__ = [
+    "Decode",
+    "NumberedBatch",
+    "Positioned",
+    "RowReader",
+    "as_lists",
+    "batches_of",
+    "nothing_of",
+    "numbered",
+    "positioned_in",
+    "row_fields",
+    "row_type",
+    "rows_of",
+]
+
+Decode: TypeAlias = Callable[[int, pa.Table, Epoch], tuple[int, Iterator[Any]]]
+"""How many elements a batch has, and these, from its number, its rows, and the epoch of the run."""
+
+SINK: Final = "the sink"
+
+
+class NumberedBatch(NamedTuple):
+    """All rows of one batch, and what a sink needs to store them once.
+
+    A sink stores ``mark`` and the rows in one transaction, and asks ``is_stored`` of the mark that
+    it has before it stores the next batch.
+
+    ``batch_id``  Spark's number of the batch; a batch that comes again has the same one
+    ``table``     its rows, none if Spark has run a batch without any
+    ``epoch``     the life of the checkpoint; without a checkpoint, that of this run
+    """
+
+    batch_id: int
+    table: pa.Table
+    epoch: Epoch
+
+    @property
+    def mark(self) -> str:
+        """What a sink stores together with the rows."""
+        return self.epoch.mark(self.batch_id)
+
+    def is_stored(self, mark_of_sink: str | None, sink: str = SINK) -> bool:
+        """Whether a sink whose last mark that is has the batch; ``None`` if it has no mark.
+
+        ``DeliveryRefused`` if the sink was written from another checkpoint, or from this one before
+        it was deleted or restored; ``sink`` is how that sentence calls it.
+        """
+        return self.epoch.has(mark_of_sink, self.batch_id, sink)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows it has."""
+        rows: int = self.table.num_rows
+        return rows
+
+
+class Positioned(NamedTuple):
+    """A row, and where it stands: the same after a crash, so that a sink can tell what it has.
+
+    ``batch``  Spark's number of its batch
+    ``row``    its place in the batch
+    ``epoch``  the life of the checkpoint; without a checkpoint, that of this run
+    """
+
+    batch: int
+    row: int
+    value: Any
+    epoch: Epoch
+
+    @property
+    def mark(self) -> str:
+        """What a sink stores together with the row."""
+        return json.dumps({**json.loads(self.epoch.mark(self.batch)), "row": self.row})
+
+    def is_stored(self, mark_of_sink: str | None, sink: str = SINK) -> bool:
+        """Whether a sink whose last mark that is has the row; as ``NumberedBatch.is_stored``."""
+        if mark_of_sink is None or not self.epoch.has(mark_of_sink, self.batch, sink):
+            return False
+        try:
+            return self.row <= int(json.loads(mark_of_sink)["row"])
+        except (KeyError, TypeError, ValueError):
+            raise DeliveryRefused(
+                f"{sink} holds the mark of a batch and not of a row: {mark_of_sink[:80]!r}"
+            ) from None
+
+
+def rows_of(number: int, table: pa.Table, epoch: Epoch) -> tuple[int, Iterator[Any]]:
+    """How many rows a batch has, and the rows."""
+    reader = RowReader(table.schema)
+    rows = (row for batch in table.to_batches() for row in reader.rows(batch))
+    return table.num_rows, rows
+
+
+def batches_of(number: int, table: pa.Table, epoch: Epoch) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """The same in Arrow batches."""
+    batches = [batch for batch in table.to_batches() if batch.num_rows]
+    return len(batches), iter(batches)
+
+
+def numbered(number: int, table: pa.Table, epoch: Epoch) -> tuple[int, Iterator[NumberedBatch]]:
+    """The same in one piece, also if it has no rows: a result may have become empty."""
+    return 1, iter((NumberedBatch(number, table, epoch),))
+
+
+def positioned_in(number: int, table: pa.Table, epoch: Epoch) -> tuple[int, Iterator[Positioned]]:
+    """The rows, each with its place."""
+    size, rows = rows_of(number, table, epoch)
+    return size, (Positioned(number, place, row, epoch) for place, row in enumerate(rows))
+
+
+def nothing_of(number: int, table: pa.Table, epoch: Epoch) -> tuple[int, Iterator[Any]]:
+    """For sinks that keep what they get."""
+    return 0, iter(())
+
 
 Row: TypeAlias = tuple[Any, ...]
-Decode: TypeAlias = Callable[[pa.Array], Sequence[Any]]
+DecodeColumn: TypeAlias = Callable[[pa.Array], Sequence[Any]]
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST: Final = datetime(1, 1, 1)
@@ -80,7 +198,7 @@ def _maker(names: Sequence[str]) -> Callable[[tuple[Any, ...]], Row]:
     return partial(tuple.__new__, row_type(tuple(names)))
 
 
-def _decoder(kind: pa.DataType) -> Decode:
+def _decoder(kind: pa.DataType) -> DecodeColumn:
     """How arrays of this type become lists."""
     types = pa.types
     if types.is_timestamp(kind):
@@ -98,7 +216,7 @@ def _decoder(kind: pa.DataType) -> Decode:
     return _plain
 
 
-def _children(kind: pa.DataType) -> list[Decode]:
+def _children(kind: pa.DataType) -> list[DecodeColumn]:
     return [_decoder(field.type) for field in kind]
 
 
@@ -141,7 +259,7 @@ def _require_years_of_python(array: pa.Array) -> None:
 
 
 def _structs(
-    make: Callable[[tuple[Any, ...]], Row], children: list[Decode], array: pa.Array
+    make: Callable[[tuple[Any, ...]], Row], children: list[DecodeColumn], array: pa.Array
 ) -> list[Any]:
     columns = [decode(child) for decode, child in zip(children, array.flatten(), strict=True)]
     rows = map(make, zip(*columns, strict=True))
@@ -151,13 +269,13 @@ def _structs(
     return [row if is_there else None for row, is_there in zip(rows, present, strict=True)]
 
 
-def _lists(decode: Decode, array: pa.Array) -> list[Any]:
+def _lists(decode: DecodeColumn, array: pa.Array) -> list[Any]:
     values = iter(decode(array.flatten()))
     lengths = compute.list_value_length(array).to_pylist()
     return [None if length is None else list(islice(values, length)) for length in lengths]
 
 
-def _maps(decode_key: Decode, decode_value: Decode, array: pa.Array) -> list[Any]:
+def _maps(decode_key: DecodeColumn, decode_value: DecodeColumn, array: pa.Array) -> list[Any]:
     lists = as_lists(array)
     keys, values = lists.flatten().flatten()
     entries = zip(decode_key(keys), decode_value(values), strict=True)

@@ -1,6 +1,5 @@
 """From elements to Arrow batches in a journal, within the room that it has.
 
-``on_own_thread.py``       where a source runs while its elements are recorded
 ``journal_subscriber.py``  the subscriber that takes elements from upstream into a journal
 ``portion.py``             rows on their way into a journal, and for how many elements it has room
 ``conversion.py``          from elements to the batches that Spark reads, and which elements do not

@@ -14,7 +14,6 @@ The files, in a local folder or in any file system that ``pyarrow.fs`` knows::
 Each byte of the rows is covered by a checksum, and nothing is ever unpickled.
 
 ``writer.py``         the writer's side of a journal
-``recovery.py``       what a writer finds when it opens a journal that is already there
 ``reader.py``         the reader's side of a journal, for the processes of Spark
 ``record.py``         the form of a record: a header of 64 bytes, the source's position, and a batch
                       in Arrow's form

@@ -22,12 +22,13 @@ from penstock.spark.journal.identity import (
     require_storable,
 )
 from penstock.spark.journal.record import RecordKind, encode
-from penstock.spark.journal.recovery import RecoveredJournal, recover
 from penstock.spark.journal.segments import (
     BOUNDS,
     Bounds,
     JournalSegment,
+    RecoveredJournal,
     list_segments,
+    recover,
     segment_name,
 )
 from penstock.spark.journal.store import Place, SegmentFile, Store, open_store

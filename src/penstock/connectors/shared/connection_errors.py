@@ -1,15 +1,23 @@
-"""What is logged of strangers: little, seldom, and nothing that they or others must not see."""
+"""How an error of a connection is told: in the log, which nobody can fill, and at the other end."""
 
 from __future__ import annotations
 
 import logging
+import secrets
 import time
 from collections.abc import Callable
 from typing import Final
 
+from penstock.flow.operators.backpressure import Overflow
 from penstock.runtime import printable
 
-__all__ = ["RateLimitedLog", "quiet"]
+__all__ = [
+    "ClientMistake",
+    "RateLimitedLog",
+    "RemoteError",
+    "quiet",
+    "told",
+]
 
 LINES: Final = 10
 """So many lines in a row are logged before lines are left out."""
@@ -85,7 +93,47 @@ def quiet(library: str) -> logging.Logger:
 
     It logs no details, and no more than a few lines in a row about clients that connect.
     """
-    logger = logging.getLogger(f"penstock.connectors.shared.connection_log.{library}")
+    logger = logging.getLogger(f"penstock.connectors.shared.connection_errors.{library}")
     if not logger.filters:
         logger.addFilter(OneLineTracebacks())
     return logger
+
+
+logger = logging.getLogger(__name__)
+
+
+class RemoteError(Exception):
+    """The stream at the other end of a connection failed; the text is what it said."""
+
+
+class ClientMistake(ValueError):
+    """The other end has asked for what cannot be; it may know why."""
+
+
+_mistakes: Final = RateLimitedLog()
+_tracebacks: Final = RateLimitedLog()
+
+
+def told(connector: str, peer: str, error: Exception) -> str:
+    """Log why the connection of ``peer`` ends; the words for the other end.
+
+    It is told what it did wrong itself. What failed here is not disclosed: it gets a number under
+    which the log has the error. However often that happens, the log has few tracebacks.
+    """
+    if isinstance(error, ClientMistake | Overflow):
+        words = printable(f"{type(error).__name__}: {error}")
+        if _mistakes.passes():
+            logger.warning(
+                "%s: the connection of %s ends: %s%s", connector, peer, words, _mistakes.left_out()
+            )
+        return words
+    number = secrets.token_hex(4)
+    logger.warning(
+        "%s: the connection of %s ends with an error, told there as %s: %s",
+        connector,
+        peer,
+        number,
+        printable(f"{type(error).__name__}: {error}"),
+        exc_info=error if _tracebacks.passes() else None,
+    )
+    return f"the server has failed; its log says why, under {number}"

@@ -1,34 +1,121 @@
-"""What the state of a query means, as text that stays the same as long as the meaning does.
-
-Two functions are the same if their code is, whatever line it stands on. Only a classic session
-gives them back; over Spark Connect nobody here can see them.
+"""A checkpoint remembers what the state in it means, so that no other meaning is put on it.
 
 Spark keeps the state of a query by position: ``max`` that became ``min``, or a key that became
 another of the same type, would go on with the old numbers without a word. So each stateful operator
 is written down as Spark's analyzer has it. Its columns are traced through the projections upstream,
 and what differs from run to run, such as the numbers of expressions, is left out. What stands
 downstream of the state, and which rows a filter lets in, does not belong to it.
+
+Two functions are the same if their code is, whatever line it stands on. Only a classic session
+gives them back; over Spark Connect nobody here can see them.
 """
 
 from __future__ import annotations
 
 import io
+import json
+import logging
 import pickle
+import platform
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from hashlib import sha256
+from itertools import takewhile, zip_longest
 from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from penstock.spark.checkpoint import Checkpoint, CheckpointError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from penstock.spark.plan import SparkPlan, Step
+
 __all__ = [
+    "StateChanged",
     "code_of_functions",
     "digest_of",
+    "in_words",
+    "require_same_state",
     "stateful_operators",
+    "with_state_checked",
 ]
+
+FILE: Final = "state.json"
+SHOWN: Final = 60
+"""How many characters of an operator are shown before what differs, and from there on."""
+NONE: Final = "nothing"
+
+logger = logging.getLogger("penstock")
+
+
+class StateChanged(CheckpointError):
+    """A query whose state would get another meaning."""
+
+
+def with_state_checked(transform: Step, plan: SparkPlan, checkpoint: Checkpoint) -> Step:
+    """``transform``, which refuses to make a query that would misread what an earlier one kept."""
+    if plan.checkpoint is None:
+        return transform
+
+    def checked(frames: Sequence[DataFrame]) -> DataFrame:
+        frame = transform(frames)
+        mine = in_words(frame)
+        if not plan.accept_state_change:
+            require_same_state(mine, checkpoint, plan.name)
+        if checkpoint.remembered(FILE) != mine:
+            checkpoint.remember(FILE, mine)
+        return frame
+
+    return checked
+
+
+def in_words(frame: DataFrame) -> str:
+    """What the state of ``frame`` means, and to whom: other versions may say it otherwise."""
+    operators = stateful_operators(frame)
+    versions = f"Spark {frame.sparkSession.version}, Python {platform.python_version_tuple()[:2]}"
+    return json.dumps({"versions": versions, "operators": operators}, indent=1)
+
+
+def require_same_state(mine: str, checkpoint: Checkpoint, name: str) -> bool:
+    """Refuse a query whose state differs from what is kept; whether any was known."""
+    kept = checkpoint.remembered(FILE)
+    if kept is None or not checkpoint.has_plans:
+        return False
+    try:
+        before = json.loads(kept)
+        versions, operators = before["versions"], before["operators"]
+    except (ValueError, KeyError, TypeError):
+        raise CheckpointError(
+            f"{checkpoint.place}/{FILE} is damaged, so nobody knows whether the query still means "
+            "the same; delete that file if it has not been changed, or start with a new checkpoint"
+        ) from None
+    now = json.loads(mine)
+    if versions != now["versions"]:
+        logger.warning("%s: its state was kept by %s, and is not compared", name, versions)
+        return False
+    for old, new in zip_longest(operators, now["operators"], fillvalue=NONE):
+        if old != new:
+            raise StateChanged(
+                f"the checkpoint {checkpoint.place} keeps the state of {differing(old, new)}, and "
+                f"the pipeline {name!r} now has {differing(new, old)}: the old numbers would get "
+                "another meaning; name another checkpoint, or go on with --accept-state-change"
+            )
+    return True
+
+
+def differing(text: str, other: str) -> str:
+    """The part of an operator around the first difference from another one."""
+    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(text, other, strict=False))))
+    operator, _, _ = text.partition(" ")
+    start = max(same - SHOWN, 0)
+    if start <= len(operator) + 1:
+        operator, start = "", 0
+    shown = text[start : same + SHOWN]
+    before = f"{operator} …" if operator else ""
+    return f"{before}{shown}{'…' if same + SHOWN < len(text) else ''}"
+
 
 WITH_FUNCTION: Final = {"FlatMapGroupsInPandasWithState", "TransformWithStateInPySpark"}
 OWN: Final = ("pyspark.", "builtins", "pandas.", "pyarrow.", "penstock.")

@@ -1,22 +1,39 @@
-"""CSV files as sources."""
+"""CSV files: a source and a sink."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+from penstock.connectors.files.file_start import sink_file
 from penstock.connectors.files.from_file import from_file
-from penstock.connectors.shared.formats import LINE_BYTES, LineTooLong, bounded_lines, length_of
+from penstock.connectors.files.text_file import TextFile
+from penstock.connectors.shared.formats import (
+    LINE_BYTES,
+    LineTooLong,
+    bounded_lines,
+    length_of,
+    require_columns,
+    values_of,
+)
+from penstock.connectors.shared.writer import Writer
 from penstock.flow import Flow
 from penstock.flow.checks import require_callable
 from penstock.runtime import shorten
 from penstock.runtime.arguments import PathGiven, require_file, require_int
 
-__all__ = ["read_csv"]
+__all__ = [
+    "read_csv",
+    "write_csv",
+]
 
-NAME: Final = "read_csv"
+SOURCE: Final = "read_csv"
+SINK: Final = "write_csv"
+LINE_END: Final = "\r\n"
 Types = Mapping[str, Callable[[str], Any]]
 """What makes values of the texts in a column."""
 
@@ -54,12 +71,12 @@ def read_csv(
         [{'origin': 'JFK', 'delay': 12.0}, {'origin': 'EWR', 'delay': None}]
     """
     table = CsvFile(
-        require_file(NAME, path),
+        require_file(SOURCE, path),
         require_types(types),
-        require_int(NAME, "max_bytes", max_bytes),
+        require_int(SOURCE, "max_bytes", max_bytes),
     )
     table.require_columns()
-    return from_file(NAME, table)
+    return from_file(SOURCE, table)
 
 
 class CsvLines:
@@ -101,13 +118,13 @@ class CsvFile:
         with self._path.open("rb") as file:
             columns = next(csv.reader(self._lines(file), strict=True), [])
         if not columns:
-            raise ValueError(f"{NAME}: {self._path} has no first line that names its columns")
+            raise ValueError(f"{SOURCE}: {self._path} has no first line that names its columns")
         if len(set(columns)) != len(columns):
-            raise ValueError(f"{NAME}: {self._path} names a column twice in {', '.join(columns)}")
+            raise ValueError(f"{SOURCE}: {self._path} names a column twice in {', '.join(columns)}")
         for name in self._types:
             if name not in columns:
                 raise ValueError(
-                    f"{NAME}: types has {name!r}, but the columns of {self._path} are "
+                    f"{SOURCE}: types has {name!r}, but the columns of {self._path} are "
                     f"{', '.join(columns)}"
                 )
 
@@ -154,5 +171,76 @@ def require_types(types: Types | None) -> Types:
     if types is None:
         return {}
     if not isinstance(types, Mapping):
-        raise TypeError(f"{NAME}: types maps columns to functions, not {shorten(types)}")
-    return {name: require_callable(NAME, turn) for name, turn in types.items()}
+        raise TypeError(f"{SOURCE}: types maps columns to functions, not {shorten(types)}")
+    return {name: require_callable(SOURCE, turn) for name, turn in types.items()}
+
+
+def write_csv(
+    path: PathGiven,
+    columns: Iterable[str],
+    *,
+    append: bool = False,
+    overwrite: bool = False,
+    rotate_bytes: int | None = None,
+    rotate_every: float | timedelta | None = None,
+) -> Writer:
+    """A subscriber that writes a CSV file: a line with the names of ``columns``, then elements.
+
+    Elements are mappings, named tuples or dataclasses with these names, or plain tuples of that
+    length. ``None`` is an empty field. A file that is there already is refused, unless ``append``
+    goes on after its last line, without the names, or ``overwrite`` replaces it; a restart of a
+    checkpoint needs neither, and goes on where it was.
+
+    With ``rotate_bytes`` the file is renamed when it has at least so many, with ``rotate_every``
+    when its first rows are so many seconds old: to ``flights.000001.csv``, ``flights.000002.csv``
+    and so on, each of which begins with the names. That happens between two batches, or where there
+    are none between two rows, when some were written.
+
+    Demand: 16 elements at a time. When an element is taken, the system has it.
+
+    Delivery: exactly once, with a checkpoint. A record beside the file, ``flights.csv.delivery``,
+    says up to where it counts; what a crash leaves after that is cut off.
+
+    Errors: ``ValueError`` for an element with other columns, ``FileExistsError``,
+    ``DeliveryRefused`` if somebody else writes or has changed the file, or a file has the name that
+    a rotated one is to get, and ``OSError`` of the disk, cancel the stream, go to the hook for
+    undelivered errors, and stay in ``error``. At once: ``FileNotFoundError`` if there is no such
+    folder, ``IsADirectoryError``, ``ValueError`` without columns, and for ``append`` and
+    ``overwrite`` together.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> from penstock.connectors import write_csv
+        >>> with TemporaryDirectory() as folder:
+        ...     path = Path(folder, "flights.csv")
+        ...     Flow.of(("JFK", 12), ("EWR", None)).subscribe(
+        ...         writer := write_csv(path, ["origin", "delay"]))
+        ...     _ = writer.wait()
+        ...     path.read_text().split()
+        ['origin,delay', 'JFK,12', 'EWR,']
+    """
+    names = require_columns(SINK, columns)
+    place = sink_file(
+        SINK,
+        path,
+        append=append,
+        overwrite=overwrite,
+        rotate_bytes=rotate_bytes,
+        rotate_every=rotate_every,
+    )
+    return Writer(
+        TextFile(
+            place,
+            lambda element: csv_text(values_of(SINK, names, element)),
+            head=csv_text(names),
+            line_end=LINE_END,
+        )
+    )
+
+
+def csv_text(values: Iterable[Any]) -> str:
+    """Values as a line, without its end."""
+    text = StringIO()
+    csv.writer(text, lineterminator=LINE_END).writerow(values)  # which it quotes within a value
+    return text.getvalue().removesuffix(LINE_END)
