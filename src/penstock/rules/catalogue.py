@@ -1,4 +1,4 @@
-"""The 43 rules by number, how to look one up and how to name one in an error message."""
+"""The 43 rules by number: how to look one up, and how an error names the one that was broken."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from penstock.rules.subscription import SUBSCRIPTION_RULES
 __all__ = [
     "CHAPTERS",
     "RULES",
+    "RuleViolation",
     "cite",
     "rule",
     "unknown",
@@ -68,3 +69,21 @@ def cite(number: str, detail: str) -> str:
     'request(0) asks for nothing (rule 3.9: request takes a positive number)'
     """
     return f"{detail} (rule {number}: {rule(number).summary})"
+
+
+class RuleViolation(RuntimeError):
+    """Somebody broke a rule: which one, what was seen, and the signals that led to it."""
+
+    rule: Rule
+    detail: str
+    timeline: tuple[str, ...]
+
+    def __init__(self, number: str, detail: str, timeline: Iterable[str] = ()) -> None:
+        self.rule = rule(number)
+        self.detail = detail
+        self.timeline = tuple(timeline)
+        # All three stay in args, so that the exception survives pickling.
+        super().__init__(number, detail, self.timeline)
+
+    def __str__(self) -> str:
+        return "\n  ".join((cite(self.rule.number, self.detail), *self.timeline))

@@ -12,8 +12,7 @@ from typing import Final
 
 from penstock.rules.catalogue import CHAPTERS, RULES
 from penstock.rules.glossary import GLOSSARY
-from penstock.rules.history import DocumentStage
-from penstock.rules.model import Rule, Term
+from penstock.rules.model import DocumentStage, Rule, Term
 
 __all__ = ["render"]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.rules.history import history
-from penstock.rules.model import Party, Rule, Strength
+from penstock.rules.model import Party, Rule, Strength, history
 
 __all__ = ["SUBSCRIBER_RULES"]
 

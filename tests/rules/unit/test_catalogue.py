@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from penstock.rules import CHAPTERS, RULES, DocumentStage, Party, Rule, Strength, cite, rule
-from penstock.rules.history import history
+from penstock.rules.model import history
 
 EVERY_RULE = pytest.mark.parametrize("entry", RULES.values(), ids=RULES)
 RELEASES = [
