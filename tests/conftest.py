@@ -15,7 +15,7 @@ from hypothesis import settings
 
 from penstock.java import JavaUnavailable
 from penstock.tck.jvm.runner import prepare as prepare_judge
-from penstock.testing.options import TIMEOUT
+from penstock.testing.expectation import TIMEOUT
 from tests.rules.fixtures import engine, undelivered, without_gc
 
 __all__ = ["engine", "undelivered", "without_gc"]

@@ -11,8 +11,7 @@ from penstock.core import Demand, Timeline, illegal_request, require_element, re
 from penstock.rules import cite
 from penstock.runtime import Clock, SystemClock, shorten
 from penstock.runtime.arguments import require_clock, require_int
-from penstock.testing.expectation import report
-from penstock.testing.options import require_timeout
+from penstock.testing.expectation import report, require_timeout
 
 __all__ = [
     "ManualPublisher",

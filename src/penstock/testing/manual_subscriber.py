@@ -16,8 +16,7 @@ from penstock.core import (
 from penstock.rules import RuleViolation
 from penstock.runtime import Clock, SystemClock, shorten
 from penstock.runtime.arguments import require_clock, require_int
-from penstock.testing.expectation import ErrorType, ExpectedError, report
-from penstock.testing.options import require_timeout
+from penstock.testing.expectation import ErrorType, ExpectedError, report, require_timeout
 from penstock.testing.recording import OnComplete, OnError, OnNext, OnSubscribe, Recording, Signal
 
 __all__ = ["ManualSubscriber"]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from penstock.testing import ManualPublisher, ManualSubscriber, StepVerifier
-from penstock.testing.options import TIMEOUT, require_timeout
+from penstock.testing.expectation import TIMEOUT, require_timeout
 
 WAITS: dict[str, Callable[[], object]] = {
     "await_subscriber": lambda: ManualPublisher[int]().await_subscriber(),
