@@ -1,4 +1,4 @@
-"""Finds out what a party is and puts the right guard around it."""
+"""Finds out what a party is and puts the right guard around it, around a processor both."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import threading
 from typing import TypedDict, TypeVar, Unpack, cast, overload
 
 from penstock.api import Processor, Publisher, Subscriber
-from penstock.guard.processor import GuardedProcessor
 from penstock.guard.publisher import GuardedPublisher
 from penstock.guard.reports import OnViolation, PartyReports
 from penstock.guard.subscriber import GuardedSubscriber
-from penstock.rules import Party
+from penstock.rules import Party, RuleViolation
 from penstock.runtime import NewLock
 from penstock.runtime.arguments import require_int
 
-__all__ = ["guard"]
+__all__ = [
+    "GuardedProcessor",
+    "guard",
+]
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -101,3 +103,28 @@ def kind_of(party: object) -> Party:
         f"{type(party).__name__} is neither a publisher nor a subscriber: a publisher has the "
         f"method subscribe, and to be a subscriber it lacks {', '.join(lacking)}"
     )
+
+
+class GuardedProcessor(GuardedSubscriber[T], GuardedPublisher[R]):
+    """Takes the place of a processor that may break the rules; made by ``guard``.
+
+    Both sides are guarded (rule 4.1). A processor that raises in a signal is cancelled upstream,
+    and its subscribers get the violation by ``on_error``.
+    """
+
+    def __init__(
+        self,
+        party: Processor[T, R],
+        reports: PartyReports,
+        *,
+        ends_stream: bool,
+        recursion_limit: int,
+    ) -> None:
+        GuardedSubscriber.__init__(self, party, reports)
+        GuardedPublisher.__init__(
+            self, party, reports, ends_stream=ends_stream, recursion_limit=recursion_limit
+        )
+
+    def _broke(self, violation: RuleViolation) -> None:
+        self._fail_streams(violation)
+        super()._broke(violation)

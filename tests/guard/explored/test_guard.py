@@ -9,8 +9,10 @@ import pytest
 from penstock.api import Subscriber, Subscription
 from penstock.core import AsyncSubscriber
 from penstock.examples import IterablePublisher
-from penstock.guard import GuardedPublisher, GuardedSubscriber, conduct, guard, stream
-from penstock.guard.stream import GuardedStream
+from penstock.guard import GuardedPublisher, GuardedSubscriber, guard
+from penstock.guard import publisher as publisher_guard
+from penstock.guard import subscriber as subscriber_guard
+from penstock.guard.publisher import GuardedStream
 from penstock.rules import RuleViolation
 from penstock.runtime import Task
 from penstock.tck import Environment, Verdict, explore
@@ -253,7 +255,7 @@ LONG: list[Scenario] = [
 SCENARIOS = [*QUICK, *(pytest.param(scenario, marks=pytest.mark.full) for scenario in LONG)]
 
 # The places where threads meet. All else in the package runs under a lock or makes words.
-SUBJECT = (stream, conduct)
+SUBJECT = (publisher_guard, subscriber_guard)
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
