@@ -17,7 +17,7 @@ import pytest
 
 from penstock.tck import Environment, Verdict, explore
 from penstock.tck.explorer.locks import Condition, Lock, RLock
-from penstock.tck.explorer.places import places_in
+from penstock.tck.explorer.patching import places_in
 from penstock.tck.explorer.primitives import Event, Primitive
 from tests.tck.explorer import bindings
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from penstock.tck import Environment, Level, Verdict, explore, replay
-from penstock.tck.explorer.options import checked_options
 from penstock.tck.explorer.search import Guided, RandomWalk, SchedulePlan
-from penstock.tck.explorer.session import Result, Session, open_session
+from penstock.tck.explorer.session import Result, Session, checked_options, open_session
 from penstock.tck.explorer.task import End
 from tests.tck.explorer import scenarios, subjects
 

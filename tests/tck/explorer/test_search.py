@@ -9,9 +9,8 @@ from math import comb
 import pytest
 
 from penstock.tck import Environment, explore
-from penstock.tck.explorer.options import checked_options
 from penstock.tck.explorer.search import DepthFirst, Guided
-from penstock.tck.explorer.session import open_session
+from penstock.tck.explorer.session import checked_options, open_session
 from tests.tck.explorer.judging import holds
 
 STEPS = 3

@@ -11,14 +11,15 @@ from collections.abc import Callable
 from types import CodeType, FrameType, MethodType
 from typing import Any, Self
 
-from penstock.tck.explorer.opcodes import VISIBLE, visible_table
 from penstock.tck.explorer.tracing import (
+    VISIBLE,
     Level,
     TracedSubject,
     Tracer,
     count_step,
     is_explorers,
     switch_point,
+    visible_table,
 )
 
 assert sys.version_info >= (3, 12)

@@ -16,15 +16,13 @@ import sys
 import threading
 import time
 import weakref
-from asyncio import AbstractEventLoop
-from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Self
 
 from penstock.tck.explorer.clocks import stand_ins_for_functions
-from penstock.tck.explorer.copies import copy_primitive, is_primitive
 from penstock.tck.explorer.locks import Condition, Lock, RLock
-from penstock.tck.explorer.places import PatchedPlace, places_in
 from penstock.tck.explorer.primitives import BoundedSemaphore, Event, Semaphore, SimpleQueue
 from penstock.tck.explorer.scheduler import ScheduledRun
 from penstock.tck.explorer.task import Abort, current_task
@@ -36,39 +34,14 @@ from penstock.tck.explorer.threads import (
     stand_ins_for_thread,
 )
 
-__all__ = [
-    "Patches",
-    "quiet_after_its_run",
-]
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
-
-def quiet_after_its_run(real_init: Callable[..., None]) -> Callable[..., None]:
-    """Return an ``__init__`` of loops that report nothing once their run is over.
-
-    A run that is over unwinds its threads. So tasks are left where they stand, or have failed with
-    what unwound them; asyncio would write a message about each of them, at any time later.
-    """
-
-    def init(self: AbstractEventLoop, *arguments: Any, **options: Any) -> None:
-        real_init(self, *arguments, **options)
-        task = current_task()
-        if task is not None:
-            self.set_exception_handler(reporting_during(task.run))
-
-    return init
-
-
-def reporting_during(run: ScheduledRun) -> Callable[[AbstractEventLoop, dict[str, Any]], object]:
-    """Return a handler that does as usual until ``run`` is over."""
-
-    def report(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
-        if not run.aborting:
-            loop.default_exception_handler(context)
-
-    return report
+__all__ = ["Patches", "places_in"]
 
 
 _MISSING = object()
+_Copies = dict[int, Any]
 
 _PATCHED_NAMES: Mapping[ModuleType, tuple[str, ...]] = {
     threading: (
@@ -118,7 +91,7 @@ class Patches:
         """Give the subject fresh primitives; the new run must control the calling thread."""
         copies: dict[int, Any] = {}
         for place in self._existing:
-            place.put(copy_primitive(place.value, copies))
+            place.put(_copy_primitive(place.value, copies))
         # Names of threads count from one in every run.
         _put(threading, "_counter", itertools.count(1).__next__)
         _put(pool, "_threads_queues", weakref.WeakKeyDictionary())
@@ -152,7 +125,7 @@ class Patches:
         if id(place.value) in stand_ins:
             self._undo.append(lambda: place.put(place.value))
             place.put(stand_ins[id(place.value)])
-        elif is_primitive(place.value):
+        elif _is_primitive(place.value):
             self._undo.append(lambda: place.put(place.value))
             self._existing.append(place)
 
@@ -168,9 +141,7 @@ class Patches:
         # Imported here: those that do not explore need not wait for asyncio.
         from asyncio import BaseEventLoop
 
-        from penstock.tck.explorer.patching import quiet_after_its_run
-
-        self._set(BaseEventLoop, "__init__", quiet_after_its_run(BaseEventLoop.__init__))
+        self._set(BaseEventLoop, "__init__", _quiet_after_its_run(BaseEventLoop.__init__))
 
     def _silence_unraisable(self) -> None:
         # The same for finalizers and callbacks of weak references.
@@ -214,3 +185,191 @@ def _stand_ins() -> Mapping[int, Any]:
         **stand_ins_for_functions(),
     }
     return {id(real): stand_in for real, stand_in in by_object.items()}
+
+
+def _quiet_after_its_run(real_init: Callable[..., None]) -> Callable[..., None]:
+    """Return an ``__init__`` of loops that report nothing once their run is over.
+
+    A run that is over unwinds its threads. So tasks are left where they stand, or have failed with
+    what unwound them; asyncio would write a message about each of them, at any time later.
+    """
+
+    def init(self: AbstractEventLoop, *arguments: Any, **options: Any) -> None:
+        real_init(self, *arguments, **options)
+        task = current_task()
+        if task is not None:
+            self.set_exception_handler(_reporting_during(task.run))
+
+    return init
+
+
+def _reporting_during(run: ScheduledRun) -> Callable[[AbstractEventLoop, dict[str, Any]], object]:
+    """Return a handler that does as usual until ``run`` is over."""
+
+    def report(loop: AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not run.aborting:
+            loop.default_exception_handler(context)
+
+    return report
+
+
+@dataclass(frozen=True)
+class PatchedPlace:
+    """One place in the subject: what it held when it was found, and how to put something else."""
+
+    value: Any
+    put: Callable[[Any], None]
+
+
+def places_in(modules: Sequence[ModuleType]) -> Iterator[PatchedPlace]:
+    """Yield every place in ``modules``, and in the classes, functions and objects they define."""
+    walk = _Walk({module.__name__ for module in modules})
+    for module in modules:
+        yield from walk.through_namespace(module)
+
+
+class _Walk:
+    def __init__(self, module_names: set[str]) -> None:
+        self._module_names = module_names
+        self._seen: set[int] = set()
+
+    def through_namespace(self, owner: Any) -> Iterator[PatchedPlace]:
+        """Yield the attributes of a module, a class or an object, and what is inside them."""
+        for name, value in _attributes(owner).items():
+            if isinstance(value, staticmethod):
+                yield PatchedPlace(value.__func__, _static_setter(owner, name))
+            else:
+                yield PatchedPlace(value, _setter(owner, name))
+            yield from self._inside(value)
+
+    def _inside(self, value: Any) -> Iterator[PatchedPlace]:
+        if id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, (staticmethod, classmethod)):
+            yield from self._inside(value.__func__)
+        elif isinstance(value, property):
+            for function in (value.fget, value.fset, value.fdel):
+                yield from self._inside(function)
+        elif isinstance(value, FunctionType):
+            yield from self._through_function(value)
+        elif self._is_ours(value):
+            yield from self.through_namespace(value)
+
+    def _is_ours(self, value: Any) -> bool:
+        kind = value if isinstance(value, type) else type(value)
+        return kind.__module__ in self._module_names
+
+    def _through_function(self, function: FunctionType) -> Iterator[PatchedPlace]:
+        if function.__module__ not in self._module_names:
+            return
+        for index, value in enumerate(function.__defaults__ or ()):
+            yield PatchedPlace(value, _default_setter(function, index))
+            yield from self._inside(value)
+        for name, value in (function.__kwdefaults__ or {}).items():
+            yield PatchedPlace(value, _keyword_default_setter(function, name))
+            yield from self._inside(value)
+        for cell in function.__closure__ or ():
+            try:
+                value = cell.cell_contents
+            except ValueError:  # a name that is not bound yet
+                continue
+            yield PatchedPlace(value, _cell_setter(cell))
+            yield from self._inside(value)
+
+
+def _attributes(owner: Any) -> dict[str, Any]:
+    attributes = dict(getattr(owner, "__dict__", {}))
+    if not isinstance(owner, (type, ModuleType)):
+        for kind in type(owner).__mro__:
+            slots = vars(kind).get("__slots__", ())
+            for name in (slots,) if isinstance(slots, str) else slots:
+                if name in vars(kind) and hasattr(owner, name):
+                    attributes[name] = getattr(owner, name)
+    return attributes
+
+
+def _setter(owner: Any, name: str) -> Callable[[Any], None]:
+    if isinstance(owner, (type, ModuleType)):
+        return lambda value: setattr(owner, name, value)
+    # An object may refuse assignment, as frozen dataclasses do.
+    return lambda value: object.__setattr__(owner, name, value)
+
+
+def _static_setter(owner: Any, name: str) -> Callable[[Any], None]:
+    return lambda value: setattr(owner, name, staticmethod(value))
+
+
+def _default_setter(function: FunctionType, index: int) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        defaults = list(function.__defaults__ or ())
+        defaults[index] = value
+        function.__defaults__ = tuple(defaults)
+
+    return put
+
+
+def _keyword_default_setter(function: FunctionType, name: str) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        function.__kwdefaults__ = {**(function.__kwdefaults__ or {}), name: value}
+
+    return put
+
+
+def _cell_setter(cell: Any) -> Callable[[Any], None]:
+    def put(value: Any) -> None:
+        cell.cell_contents = value
+
+    return put
+
+
+def _is_primitive(thing: object) -> bool:
+    """Say whether ``thing`` is a real primitive that can be copied."""
+    return type(thing) in _COPIERS
+
+
+def _copy_primitive(thing: Any, copies: _Copies) -> Any:
+    """Return the copy of ``thing``: the same one for all places that share it."""
+    if id(thing) not in copies:
+        copies[id(thing)] = _COPIERS[type(thing)](thing, copies)
+    return copies[id(thing)]
+
+
+def _copy_condition(thing: Any, copies: _Copies) -> Any:
+    return Condition(_copy_primitive(thing._lock, copies))
+
+
+def _copy_event(thing: Any, copies: _Copies) -> Any:
+    event = Event()
+    event._flag = thing._flag
+    return event
+
+
+def _copy_bounded_semaphore(thing: Any, copies: _Copies) -> Any:
+    semaphore = BoundedSemaphore(thing._initial_value)
+    semaphore._value = thing._value
+    return semaphore
+
+
+def _copy_queue(thing: Any, copies: _Copies) -> Any:
+    copied = type(thing)(thing.maxsize)
+    copied.queue.extend(thing.queue)
+    copied.unfinished_tasks = thing.unfinished_tasks
+    return copied
+
+
+_COPIERS: Mapping[type, Callable[[Any, _Copies], Any]] = {
+    type(threading.Lock()): lambda thing, copies: Lock(),
+    type(threading.RLock()): lambda thing, copies: RLock(),
+    threading.Condition: _copy_condition,
+    threading.Event: _copy_event,
+    threading.Semaphore: lambda thing, copies: Semaphore(thing._value),
+    threading.BoundedSemaphore: _copy_bounded_semaphore,
+    threading.Barrier: lambda thing, copies: threading.Barrier(
+        thing._parties, thing._action, thing._timeout
+    ),
+    queue.SimpleQueue: lambda thing, copies: SimpleQueue(),
+    queue.Queue: _copy_queue,
+    queue.LifoQueue: _copy_queue,
+    queue.PriorityQueue: _copy_queue,
+}

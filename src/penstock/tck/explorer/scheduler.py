@@ -16,7 +16,6 @@ from _thread import get_ident
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, NoReturn
 
-from penstock.tck.explorer.endings import idle_outcome, livelock
 from penstock.tck.explorer.task import (
     Abort,
     Awaited,
@@ -29,7 +28,7 @@ from penstock.tck.explorer.task import (
     park,
 )
 from penstock.tck.explorer.tracing import Tracer
-from penstock.tck.explorer.trail import TrailRecorder, describe_error
+from penstock.tck.explorer.trail import TrailRecorder, describe_error, idle_outcome, livelock
 from penstock.tck.explorer.workers import Workers
 
 if TYPE_CHECKING:

@@ -23,22 +23,21 @@ from typing import Any, Self
 from penstock.tck.explorer import clocks, threads
 from penstock.tck.explorer.environment import Environment
 from penstock.tck.explorer.locks import Condition, Lock, RLock
-from penstock.tck.explorer.opcodes import CALL, VISIBLE, switch_table, visible_table
 from penstock.tck.explorer.primitives import Event, Semaphore, SimpleQueue
 from penstock.tck.explorer.tracing import (
+    CALL,
+    VISIBLE,
     Level,
     TracedSubject,
     Tracer,
     count_step,
     is_explorers,
     switch_point,
+    switch_table,
+    visible_table,
 )
 
-__all__ = [
-    "SettraceTracer",
-    "entered_from_c",
-    "untraced_operations",
-]
+__all__ = ["SettraceTracer"]
 
 # PyFrameObject: the object's head, f_back, then the pointer to the interpreter's frame.
 _INTERPRETER_FRAME = object.__basicsize__ + ctypes.sizeof(ctypes.c_void_p)

@@ -1,32 +1,72 @@
-"""Levels, and the tracers that add switch points inside the subject's own code.
-
-CPython 3.11 to 3.13 can switch threads when a Python function is entered, when a jump backwards
-arrives, and after a call that did not enter a Python function. It cannot when a Python function
-returns, nor between other instructions.
-"""
+"""Levels of tracing, and the instructions at which each of them lets threads be switched."""
 
 from __future__ import annotations
 
+import builtins
+import dis
 import os
+import sys
 from _thread import get_ident
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType
-from typing import Self
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from typing import Any, Self
 
 from penstock.tck.explorer.task import controlled_threads
 
 __all__ = [
+    "BACK_JUMP",
+    "CALL",
+    "VISIBLE",
     "Level",
     "TracedSubject",
     "Tracer",
     "count_step",
     "is_explorers",
     "switch_point",
+    "switch_table",
+    "visible_table",
 ]
 
 _EXPLORER = str(Path(__file__).parent) + os.sep
+
+CALL = 1
+"""A call: CPython may switch after it, unless it entered a Python function."""
+BACK_JUMP = 2
+"""A jump backwards: CPython may switch on arrival."""
+VISIBLE = 4
+"""An instruction that reads or writes what other threads can see."""
+_CALLS = {"CALL", "CALL_KW", "CALL_FUNCTION_EX"}
+_SHARED_ACCESS = {
+    "LOAD_ATTR",
+    "LOAD_METHOD",
+    "LOAD_SUPER_ATTR",
+    "STORE_ATTR",
+    "DELETE_ATTR",
+    "STORE_GLOBAL",
+    "DELETE_GLOBAL",
+    "LOAD_DEREF",
+    "STORE_DEREF",
+    "DELETE_DEREF",
+    "LOAD_CLASSDEREF",
+    "LOAD_FROM_DICT_OR_DEREF",
+    "BINARY_SUBSCR",
+    "STORE_SUBSCR",
+    "DELETE_SUBSCR",
+    "BINARY_SLICE",
+    "STORE_SLICE",
+    "CONTAINS_OP",
+    "FOR_ITER",
+    "UNPACK_SEQUENCE",
+    "UNPACK_EX",
+    "LIST_EXTEND",
+    "SET_UPDATE",
+    "DICT_UPDATE",
+    "DICT_MERGE",
+}
+_MARKS_METHODS = sys.version_info >= (3, 12)
+_CONSTANT_KINDS = (ModuleType, type, FunctionType, BuiltinFunctionType)
 
 
 class Level(Enum):
@@ -88,3 +128,60 @@ def count_step() -> None:
 def is_explorers(code: CodeType) -> bool:
     """Say whether code belongs to the explorer, which places its own switch points."""
     return code.co_filename.startswith(_EXPLORER)
+
+
+def switch_table(code: CodeType) -> bytes:
+    """Mark by offset the calls and back jumps of ``code``."""
+    table = bytearray(len(code.co_code))
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in _CALLS:
+            table[instruction.offset] = CALL
+        elif "JUMP_BACKWARD" in instruction.opname and "NO_INTERRUPT" not in instruction.opname:
+            table[instruction.offset] = BACK_JUMP
+    return bytes(table)
+
+
+def visible_table(code: CodeType, names: Mapping[str, Any]) -> bytes:
+    """Mark by offset the visible instructions of ``code``, whose globals are ``names``."""
+    table = bytearray(len(code.co_code))
+    visible_before: dis.Instruction | None = None
+    before: dis.Instruction | None = None
+    for instruction in dis.get_instructions(code):
+        if _is_visible(instruction, before, visible_before, names):
+            table[instruction.offset] = VISIBLE
+            visible_before = instruction
+        elif "JUMP_BACKWARD" in instruction.opname:
+            table[instruction.offset] = BACK_JUMP
+        if instruction.opname not in ("PRECALL", "CACHE", "EXTENDED_ARG", "COPY", "TO_BOOL"):
+            before = instruction
+    return bytes(table)
+
+
+def _is_visible(
+    instruction: dis.Instruction,
+    before: dis.Instruction | None,
+    visible_before: dis.Instruction | None,
+    names: Mapping[str, Any],
+) -> bool:
+    name = instruction.opname
+    if name in _SHARED_ACCESS:
+        return True
+    if name in _CALLS:
+        # Finding a method and calling it is one step unless something visible lies between.
+        return visible_before is None or not _loads_method(visible_before)
+    if name == "LOAD_GLOBAL":
+        value = names.get(instruction.argval, vars(builtins).get(instruction.argval))
+        return not isinstance(value, _CONSTANT_KINDS)
+    if name == "BINARY_OP" and instruction.argrepr.endswith("="):
+        return before is None or before.opname != "LOAD_CONST"
+    # The truth of a container in a local variable may depend on other threads.
+    tests_truth = name.startswith("POP_JUMP") and "NONE" not in name
+    return tests_truth and before is not None and before.opname.startswith("LOAD_FAST")
+
+
+def _loads_method(instruction: dis.Instruction) -> bool:
+    if instruction.opname == "LOAD_METHOD":
+        return True
+    # From 3.12 on, the lowest bit says that an attribute is loaded to be called.
+    loads_attribute = instruction.opname in ("LOAD_ATTR", "LOAD_SUPER_ATTR")
+    return _MARKS_METHODS and loads_attribute and bool((instruction.arg or 0) & 1)

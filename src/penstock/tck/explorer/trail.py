@@ -1,4 +1,4 @@
-"""The trail of a run in words: which thread did what and where, switch by switch."""
+"""The trail of a run in words: which thread did what and where, and how a run ended on its own."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import NamedTuple
 
-from penstock.tck.explorer.task import TracedThread
+from penstock.tck.explorer.task import End, RunEnd, TracedThread
 
 __all__ = [
-    "RealWaits",
     "TrailRecorder",
     "describe_error",
+    "idle_outcome",
+    "livelock",
     "locate_thread",
     "who_is_where",
 ]
@@ -232,3 +233,24 @@ def _describe(frame: FrameType | None) -> str:
 
 def _place(frame: FrameType, line: int) -> str:
     return f"{Path(frame.f_code.co_filename).name}:{line}"
+
+
+def idle_outcome(tasks: Sequence[TracedThread], timer_pending: bool) -> RunEnd:
+    """Judge a run in which no thread can go on."""
+    stuck = any(
+        task.awaits is not None and task.awaits.exclusive for task in tasks if not task.finished
+    )
+    if tasks[0].finished and (timer_pending or not stuck):
+        return RunEnd(End.FINISHED)
+    return RunEnd(
+        End.VIOLATED, f"deadlock: no thread can run, no timer is pending\n{who_is_where(tasks)}"
+    )
+
+
+def livelock(tasks: Sequence[TracedThread], max_steps: int) -> RunEnd:
+    """Judge a run that took too many steps."""
+    return RunEnd(
+        End.VIOLATED,
+        f"livelock: no end after {max_steps} steps (max_steps); virtual time stands still "
+        f"while a thread can run\n{who_is_where(tasks)}",
+    )
