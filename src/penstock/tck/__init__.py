@@ -17,8 +17,6 @@ Names are loaded when they are used: pytest loads this package wherever Penstock
                            claimed
 ``judge.py``               runs checks: under the schedule explorer, and where it cannot hold the
                            subject, in real time
-``check.py``               what a check is: a function that verifies one rule, and the words that go
-                           with it
 ``checks/``                the checks: one function for each thing that a rule demands, by kind of
                            party
 ``publisher_fixture.py``   what a check works with: the subject, new in each run, and the kit's own

@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from penstock.core.timeline import Timeline
 from penstock.runtime import collect_undelivered, shorten
-from penstock.tck.check import Check
 from penstock.tck.check_environment import CheckEnvironment, ControlledEnvironment
+from penstock.tck.checks.suites import Check
 from penstock.tck.claims import NotClaimed
 from penstock.tck.disposable import DisposableThread
 from penstock.tck.explorer import Environment, Exploration, Verdict, explore, replay

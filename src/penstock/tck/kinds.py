@@ -9,9 +9,9 @@ from typing import Any, Final, Protocol
 
 from penstock.core.timeline import Timeline
 from penstock.rules.catalogue import unknown
-from penstock.tck.check import Check, Suite
 from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.checks.all_checks import OPERATOR, PROCESSOR, PUBLISHER, SUBSCRIBER
+from penstock.tck.checks.suites import Check, Suite
 from penstock.tck.claims import (
     OperatorClaims,
     ProcessorClaims,

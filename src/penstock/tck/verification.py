@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from penstock.api import Processor, Publisher, Subscriber
-from penstock.tck.check import Check
+from penstock.tck.checks.suites import Check
 from penstock.tck.judge import Experience, Judge
 from penstock.tck.kinds import KINDS, Kind
 from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus, explain, sortable

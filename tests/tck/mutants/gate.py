@@ -10,7 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 from penstock.tck import judge
-from penstock.tck.check import Check
+from penstock.tck.checks.suites import Check
 from penstock.tck.kinds import KINDS
 from penstock.tck.report import RuleStatus
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from penstock.tck.check import Check
+from penstock.tck.checks.suites import Check
 from penstock.tck.kinds import KINDS
 from penstock.tck.outcome import sortable
 from tests.style.project import ROOT

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from penstock.core.timeline import Timeline
-from penstock.tck.check import Suite
 from penstock.tck.check_environment import CheckEnvironment
+from penstock.tck.checks.suites import Suite
 from penstock.tck.judge import CheckObservation, CheckRun
 
 

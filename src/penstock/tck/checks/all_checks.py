@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.tck.check import Check, Suite
 from penstock.tck.checks import (
     operator_context,
     operator_elements,
     operator_endings,
     operator_references,
-    operator_threads,
-    processor_claimed,
-    processor_errors,
+    processor_capabilities,
     processor_passage,
-    publisher_cancel,
     publisher_capabilities,
     publisher_demand,
-    publisher_ends,
-    publisher_request,
+    publisher_endings,
     publisher_signals,
     publisher_subscribe,
-    subscriber_cancelling,
     subscriber_demand,
     subscriber_endings,
-    subscriber_reentrance,
     subscriber_signals,
-    subscriber_threads,
 )
-from penstock.tck.checks.suites import OPERATOR, PROCESSOR, PUBLISHER, SUBSCRIBER
+from penstock.tck.checks.suites import OPERATOR, PROCESSOR, PUBLISHER, SUBSCRIBER, Check, Suite
 
 __all__ = [
     "LENT_TO_OPERATORS",
@@ -43,23 +35,16 @@ __all__ = [
 MODULES: Final = (
     publisher_demand,
     publisher_signals,
-    publisher_ends,
+    publisher_endings,
     publisher_subscribe,
-    publisher_request,
-    publisher_cancel,
     publisher_capabilities,
     subscriber_demand,
     subscriber_signals,
-    subscriber_reentrance,
-    subscriber_cancelling,
     subscriber_endings,
-    subscriber_threads,
     processor_passage,
-    processor_errors,
-    processor_claimed,
+    processor_capabilities,
     operator_elements,
     operator_endings,
-    operator_threads,
     operator_references,
     operator_context,
 )
