@@ -9,8 +9,8 @@ import pytest
 from penstock import Flow, Subscriber, Subscription
 from penstock.spark import SparkProcessor
 from penstock.tck import verify_processor
+from penstock.tck.jvm.official_kit import Subject, subject_of
 from penstock.tck.jvm.runner import judge
-from penstock.tck.jvm.subject import Subject, subject_of
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 SECONDS = 60.0

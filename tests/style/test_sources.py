@@ -67,7 +67,7 @@ MAY_LOOK_INSIDE = {
         "the frames of a traceback, or of a thread, belong to operators and to the user's code, "
         "and an element must not pay for saying to which"
     ),
-    "src/penstock/tck/disposable.py": (
+    "src/penstock/tck/real_environment.py": (
         "a stranger's thread that waits in the standard library can be woken by nothing else"
     ),
     "src/penstock/tck/holders.py": (

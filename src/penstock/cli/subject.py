@@ -10,8 +10,8 @@ from typing import Any, Final, get_args, get_type_hints
 from penstock.cli.loading import load
 from penstock.rules.catalogue import unknown
 from penstock.runtime import shorten
-from penstock.tck.disposable import DisposableThread
-from penstock.tck.kinds import KINDS, Kind
+from penstock.tck.real_environment import DisposableThread
+from penstock.tck.verifying import KINDS, Kind
 
 __all__ = ["load_factory", "load_kind", "read_claims"]
 

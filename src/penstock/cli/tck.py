@@ -24,11 +24,10 @@ import click
 from penstock.cli.subject import load_factory, load_kind, read_claims
 from penstock.tck.explorer.search import Schedule
 from penstock.tck.junit import to_junit
+from penstock.tck.jvm.official_kit import Subject, opens_the_box, subject_of
 from penstock.tck.jvm.runner import judge
-from penstock.tck.jvm.subject import Subject, opens_the_box, subject_of
-from penstock.tck.kinds import KINDS
-from penstock.tck.report import Report, RuleStatus
-from penstock.tck.terminal import render
+from penstock.tck.report import Report, RuleStatus, render
+from penstock.tck.verifying import KINDS
 
 __all__ = [
     "command",

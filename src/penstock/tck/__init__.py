@@ -6,11 +6,10 @@ subclass `PublisherVerification` and its like. Without any code: ``penstock tck 
 
 Names are loaded when they are used: pytest loads this package wherever Penstock is installed.
 
-``verifying.py``           the kit from code: ``verify_publisher(factory)`` and its like
+``verifying.py``           the kit from code, ``verify_publisher(factory)`` and its like, and the
+                           kinds of party
 ``verification.py``        the kit as pytest classes: each check of a suite is one test of the
                            subclass
-``kinds.py``               the kinds of party that the kit verifies: for each its checks, its claims
-                           and its fixture
 ``claims.py``              what an implementation claims to do; what is not claimed is listed, never
                            passed
 ``plugin.py``              the pytest plugin of the kit: replays schedules, and shows what was not
@@ -31,8 +30,8 @@ Names are loaded when they are used: pytest loads this package wherever Penstock
                            subscribers work with them
 ``check_environment.py``   where a check runs: who owns the threads and the time of the subject, and
                            how a fault ends it
-``real_environment.py``    for subjects that cannot be controlled, such as threads and sockets that
-                           were there before
+``real_environment.py``    real threads in real time, for subjects that cannot be controlled, and
+                           how their threads end
 ``preflight.py``           before the checks: does the subject work at all, and can the explorer
                            hold it?
 ``probe.py``               the subscriber of the kit: does what a check says, and watches what is
@@ -41,17 +40,11 @@ Names are loaded when they are used: pytest loads this package wherever Penstock
                            when, and out of what
 ``stream.py``              the publisher's side of a stream to a subscriber under test
 ``upstream.py``            the kit's publisher, upstream of a processor or an operator under test
-``stillness.py``           whether the other threads of this process are at rest, for subjects that
-                           nobody controls
 ``holders.py``             what still refers to an object that should be gone
-``disposable.py``          a thread for a call that may never return, and that is ended then if
-                           there is a way
 ``outcome.py``             what a single check found, and the words to understand it, fix it and see
                            it again
-``report.py``              what a verification found: 43 rows, and for each fault the words to
-                           understand and fix it
-``terminal.py``            the report as text for a terminal or a pipe: 80 columns, nothing but
-                           ASCII
+``report.py``              what a verification found: 43 rows, and all of it as text of 80 columns,
+                           nothing but ASCII
 ``junit.py``               the report as JUnit XML, which continuous integration shows: one test
                            case for each check
 ``explorer/``              the schedule explorer: runs code that uses `threading` under all

@@ -14,12 +14,11 @@ from penstock.runtime import collect_undelivered, shorten
 from penstock.tck.check_environment import CheckEnvironment, ControlledEnvironment
 from penstock.tck.checks.suites import Check
 from penstock.tck.claims import NotClaimed
-from penstock.tck.disposable import DisposableThread
 from penstock.tck.explorer import Environment, Exploration, Verdict, explore, replay
 from penstock.tck.explorer.search import Schedule
 from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus
 from penstock.tck.preflight import Preflight, fly
-from penstock.tck.real_environment import Halted, Hung, RealEnvironment
+from penstock.tck.real_environment import DisposableThread, Halted, Hung, RealEnvironment
 
 __all__ = ["Experience", "Judge", "modules_of"]
 

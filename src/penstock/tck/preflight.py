@@ -8,10 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from penstock.tck.check_environment import CheckEnvironment
-from penstock.tck.disposable import DisposableThread
-from penstock.tck.real_environment import Halted, RealEnvironment
+from penstock.tck.real_environment import TASKS, DisposableThread, Halted, RealEnvironment
 from penstock.tck.report import FACTORY
-from penstock.tck.stillness import TASKS
 
 __all__ = ["Preflight", "fly"]
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from penstock.api import Processor, Publisher, Subscriber
 from penstock.tck.checks.suites import Check
 from penstock.tck.judge import Experience, Judge
-from penstock.tck.kinds import KINDS, Kind
 from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus, explain, sortable
+from penstock.tck.verifying import KINDS, Kind
 
 if TYPE_CHECKING:
     import pytest

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final
 
 from penstock.tck.claims import SubscriberClaims
-from penstock.tck.jvm.subject import Subject, subject_of
+from penstock.tck.jvm.official_kit import Subject, subject_of
 from tests.tck.mutants.gates import GATES
 from tests.tck.mutants.publishers import Numbers, Stream, ThreadStream
 from tests.tck.mutants.publishers_subscribe import Hub

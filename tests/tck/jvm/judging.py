@@ -8,12 +8,11 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import fields
 
-from penstock.tck.jvm.official_kit import is_placeholder
+from penstock.tck.jvm.official_kit import Subject, is_placeholder
 from penstock.tck.jvm.runner import SILENCE, judge
-from penstock.tck.jvm.subject import Subject
-from penstock.tck.kinds import KINDS
 from penstock.tck.outcome import Outcome, RuleStatus
 from penstock.tck.report import Report
+from penstock.tck.verifying import KINDS
 
 LIMIT = 300.0
 PATIENCE = 60.0

@@ -21,7 +21,7 @@ from penstock import (
 )
 from penstock.flow import Flow
 from penstock.runtime import Executor
-from penstock.tck.jvm.subject import Subject, subject_of
+from penstock.tck.jvm.official_kit import Subject, subject_of
 from tests.flow.cases.asynchronous import within_a_loop
 
 __all__ = ["flows", "from_java", "processors", "publishers", "subscribers", "to_java"]

@@ -20,8 +20,8 @@ from penstock.tck.jvm import (
     verify_subscriber,
     verify_subscriber_whitebox,
 )
+from penstock.tck.jvm.official_kit import subject_of
 from penstock.tck.jvm.runner import judge
-from penstock.tck.jvm.subject import subject_of
 from penstock.tck.outcome import FACTORY
 from penstock.tck.report import RuleStatus
 from tests.tck.jvm.broken import LOOKING_IN

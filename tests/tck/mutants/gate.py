@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 from penstock.tck import judge
 from penstock.tck.checks.suites import Check
-from penstock.tck.kinds import KINDS
 from penstock.tck.report import RuleStatus
+from penstock.tck.verifying import KINDS
 
 PATIENT = 2.0
 """Seconds for the schedules of one check: a busy machine gets through fewer in the same time."""

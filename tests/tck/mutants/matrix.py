@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from penstock.tck.checks.suites import Check
-from penstock.tck.kinds import KINDS
 from penstock.tck.outcome import sortable
+from penstock.tck.verifying import KINDS
 from tests.style.project import ROOT
 from tests.tck.mutants.gates import GATES
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from penstock.tck.checks.all_checks import LENT_TO_PROCESSORS
-from penstock.tck.kinds import KINDS
+from penstock.tck.verifying import KINDS
 from tests.quick import quick
 from tests.tck.mutants import composed_processors
 from tests.tck.mutants.composed_processors import (

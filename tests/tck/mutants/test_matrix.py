@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.tck.kinds import KINDS
+from penstock.tck.verifying import KINDS
 from tests.tck.mutants.matrix import PAGE, REGENERATE, checks_of, matrices, read, render
 
 

@@ -19,7 +19,7 @@ import penstock
 from penstock.cli.application import application
 from penstock.cli.subject import read_claims
 from penstock.tck import Report
-from penstock.tck.kinds import KINDS
+from penstock.tck.verifying import KINDS
 
 SUBJECTS = '''
 import threading

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from penstock.tck import verification
-from penstock.tck.kinds import KINDS
+from penstock.tck.verifying import KINDS
 from tests.style.project import text
 
 PAGE = text(Path("docs/conformance.md"))

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from penstock.rules import RULES
-from penstock.tck.kinds import KINDS
 from penstock.tck.operator_sides import inputs_for
 from penstock.tck.report import RuleStatus
-from penstock.tck.verifying import verify_operator
+from penstock.tck.verifying import KINDS, verify_operator
 from tests.quick import quick
 from tests.tck.mutants import sound_operators as sound
 from tests.tck.mutants import sound_processors, sound_strangers

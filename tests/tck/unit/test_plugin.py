@@ -19,7 +19,7 @@ import pytest
 import penstock
 import penstock.tck
 from penstock.tck import PublisherVerification, SubscriberWhiteboxVerification
-from penstock.tck.kinds import KINDS
+from penstock.tck.verifying import KINDS
 from tests.style.project import ROOT
 
 TESTS = '''

@@ -11,8 +11,7 @@ import pytest
 from penstock.rules import RULES
 from penstock.tck.junit import to_junit
 from penstock.tck.outcome import FACTORY, PREFLIGHT, Failure, Outcome, RuleResult, RuleStatus
-from penstock.tck.report import Report
-from penstock.tck.terminal import render
+from penstock.tck.report import Report, render
 
 SCHEDULE = "v1:py3.11:gil:12>2"
 COMMAND = "penstock tck prices:make"

@@ -1,20 +1,16 @@
 """The outside judge: the official Java kit of Reactive Streams, unmodified, on Python objects.
 
-``verifying.py``     the official kit from code: the same names, factories, claims and reports as in
-                     the own kit
-``runner.py``        has the official kit judge subjects in a process of its own, and writes the
-                     reports
+``runner.py``        the official kit from code: judges subjects in a process of its own, and writes
+                     the reports
 ``worker.py``        the process in which a JVM runs and the official kit judges subjects, one after
                      the other
-``subject.py``       what the official kit judges: a kind of party, what makes one, and what it
-                     claims
 ``answers.py``       what the official kit asks of a subject while it judges, answered in Python
 ``crossing.py``      wraps the parties of a stream both ways, so that Python and Java can be each
                      other's peers
-``official_kit.py``  the official kit: its files, its tests, and the rules that they are about
+``official_kit.py``  the official kit: its files, its tests with their rules, and what it can judge
 """
 
-from penstock.tck.jvm.verifying import (
+from penstock.tck.jvm.runner import (
     verify_processor,
     verify_publisher,
     verify_subscriber,

@@ -21,7 +21,7 @@ from penstock.tck.jvm.crossing import (
     publisher_to_java,
     subscriber_to_java,
 )
-from penstock.tck.jvm.subject import Subject
+from penstock.tck.jvm.official_kit import Subject
 
 __all__ = ["Answers"]
 

@@ -1,4 +1,4 @@
-"""Has the official kit judge subjects in a process of its own, and writes the reports."""
+"""The official kit from code: judges subjects in a process of its own, and writes the reports."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib.util import find_spec
 from multiprocessing.connection import Connection, Pipe
 from multiprocessing.context import ForkProcess, SpawnProcess
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from penstock.java import Java, JavaUnavailable, classes, find_java
-from penstock.tck.jvm.official_kit import KIT, rule_of
-from penstock.tck.jvm.subject import Subject
+from penstock.tck.jvm.official_kit import KIT, Subject, rule_of, subject_of
 from penstock.tck.jvm.worker import (
     AllFinished,
     Began,
@@ -30,7 +29,15 @@ from penstock.tck.jvm.worker import (
 from penstock.tck.outcome import FACTORY, PREFLIGHT, Failure, Outcome, RuleStatus
 from penstock.tck.report import Report
 
-__all__ = ["LIMIT", "PATIENCE", "SILENCE", "judge", "prepare"]
+__all__ = [
+    "SILENCE",
+    "judge",
+    "prepare",
+    "verify_processor",
+    "verify_publisher",
+    "verify_subscriber",
+    "verify_subscriber_whitebox",
+]
 
 SOURCE: Final = Path(__file__).with_name("OutsideJudge.java")
 LIMIT: Final = 60.0
@@ -41,6 +48,71 @@ PATIENCE: Final = 2.0
 """Seconds for a signal that has to come; more cost nothing as long as all signals come."""
 SILENCE: Final = 0.1
 """Seconds after which a signal that must not come has not come."""
+
+
+def verify_publisher(
+    factory: Callable[[int], Any],
+    *,
+    rules: Collection[str] | None = None,
+    limit: float = LIMIT,
+    **claims: Any,
+) -> Report:
+    """Have the official kit judge publishers: ``factory(n)`` returns one of ``n`` elements.
+
+    Of the claims of ``PublisherClaims`` it uses ``failed``, which here has to fail without
+    being asked for elements, ``multicast``, ``explains_illegal_requests``, ``max_elements`` and
+    ``completes``. Each test of the kit may take ``limit`` seconds.
+    """
+    return _verify(subject_of("publisher", factory, claims, rules=rules), limit)
+
+
+def verify_subscriber(
+    factory: Callable[[], Any],
+    *,
+    rules: Collection[str] | None = None,
+    limit: float = LIMIT,
+    **claims: Any,
+) -> Report:
+    """Have the official kit judge subscribers by what a publisher sees of them.
+
+    Of the claims of ``SubscriberClaims`` it uses ``element`` and ``puppet``.
+    """
+    return _verify(subject_of("subscriber", factory, claims, rules=rules), limit)
+
+
+def verify_subscriber_whitebox(
+    factory: Callable[[], Any],
+    *,
+    rules: Collection[str] | None = None,
+    limit: float = LIMIT,
+    **claims: Any,
+) -> Report:
+    """Have the official kit steer and inspect subscribers.
+
+    That takes the claims ``puppet``, ``received``, ``completed`` and ``failed``.
+    """
+    return _verify(subject_of("subscriber", factory, claims, whitebox=True, rules=rules), limit)
+
+
+def verify_processor(
+    factory: Callable[[], Any],
+    *,
+    rules: Collection[str] | None = None,
+    limit: float = LIMIT,
+    **claims: Any,
+) -> Report:
+    """Have the official kit judge processors, which pass on each element that they get.
+
+    Of the claims of ``ProcessorClaims`` it uses those that it uses for publishers, and ``element``.
+    Without ``failed``, the source upstream of a processor is made to fail.
+    """
+    return _verify(subject_of("processor", factory, claims, rules=rules), limit)
+
+
+def _verify(subject: Subject, limit: float) -> Report:
+    patience = max(PATIENCE, getattr(subject.claims, "answers_within", 0.0))
+    (report,) = judge(lambda: [subject], limit=limit, patience=patience)
+    return report
 
 
 def judge(

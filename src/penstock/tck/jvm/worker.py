@@ -13,14 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from penstock.runtime import collect_undelivered
-from penstock.tck.jvm.official_kit import VERSION, is_placeholder, lacking, rule_of
+from penstock.tck.jvm.official_kit import VERSION, Subject, is_placeholder, lacking, rule_of
 from penstock.tck.outcome import FACTORY, PREFLIGHT, Failure, Outcome, RuleStatus
-
-if TYPE_CHECKING:
-    from penstock.tck.jvm.subject import Subject
 
 __all__ = [
     "AllFinished",
