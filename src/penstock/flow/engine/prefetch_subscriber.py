@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
 from operator import length_hint
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from penstock.api import UNBOUNDED, Publisher, Subscriber, Subscription
+from penstock.api import UNBOUNDED, Publisher, Subscription
 from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error
 from penstock.flow.engine.run_context import (
     PENDING,
@@ -27,6 +28,7 @@ __all__ = [
     "PREFETCH",
     "EagerSubscriber",
     "PrefetchSubscriber",
+    "UpstreamSubscriber",
     "subscribe",
 ]
 
@@ -34,17 +36,71 @@ PREFETCH: Final = 256
 """The most elements that wait at a boundary, unless the user says otherwise."""
 
 
-class UpstreamSubscriber(Subscriber[Any], Protocol):
-    """A subscriber through which elements enter a flow."""
+class UpstreamSubscriber(BaseSubscriber, ABC):
+    """A subscriber through which elements enter a run; they stay here until they are pulled."""
 
-    def fail(self, ending: Exception) -> None:
-        """The stream ends in this way, unless it has ended before."""
+    __slots__ = ("_run",)
 
+    def __init__(self, run: RunContext, capacity: int) -> None:
+        super().__init__(capacity)
+        self._run = run
+
+    def wait_state(self, operator: str | None) -> WaitState:
+        """What has come, and how much of it waits to be pulled."""
+        delivered, buffered, capacity = self._counts()
+        return WaitState(
+            operator,
+            "waits for its publisher",
+            requested=self.asked,
+            delivered=delivered,
+            buffered=buffered,
+            capacity=capacity,
+            brought_by=self.subscription,
+            ended=self.ending is not None,
+        )
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        """Take the subscription, and ask for what is wanted before anybody pulls."""
+        if isinstance(subscription, FlowSubscription):
+            subscription.take_part_in(self._run)
+        if self.accept(subscription):
+            self._ask_ahead()
+            self.notify()
+
+    @abstractmethod
+    def on_next(self, element: object) -> None:
+        """Keep the element until it is pulled."""
+
+    def on_error(self, error: Exception) -> None:
+        """Pass the error on, after what has come before it."""
+        require_error(error)
+        self.end(error)
+        self._end_is_near()
+
+    def on_complete(self) -> None:
+        """The last element has come."""
+        self.end(COMPLETED)
+        self._end_is_near()
+
+    def _end_is_near(self) -> None:
+        """Only what is still here can come: let the run pull, also without demand."""
+        self._run.ended.add(self)
+        self.notify()
+
+    @abstractmethod
     def notify(self) -> None:
         """Something has come: let the run pull again."""
 
+    @abstractmethod
+    def _ask_ahead(self) -> None:
+        """Ask for elements, if any are wanted whatever is pulled."""
 
-class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
+    @abstractmethod
+    def _counts(self) -> tuple[int, int, int]:
+        """How many elements have come, how many of them wait here, and how many may."""
+
+
+class PrefetchSubscriber(UpstreamSubscriber, QueueReceiver):
     """A subscriber that keeps what it receives until the stage downstream pulls.
 
     Asks for as much as is wanted at the end of the flow, ``each`` for one, for no more than
@@ -52,7 +108,7 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
     demand. Elements that have come go first, an error follows them.
     """
 
-    __slots__ = ("_each", "_eager", "_most", "_run", "_taken", "_turns", "arrived", "waiting")
+    __slots__ = ("_each", "_eager", "_most", "_taken", "_turns", "arrived", "waiting")
 
     def __init__(
         self,
@@ -63,8 +119,7 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
         *,
         eager: bool = False,
     ) -> None:
-        super().__init__(prefetch)
-        self._run = run
+        super().__init__(run, prefetch)
         self._each = per_output
         self._most = most
         self._eager = eager
@@ -72,29 +127,6 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
         self._turns: Iterator[int] = iter(())
         self.arrived: deque[Any] = deque()
         self.waiting = False
-
-    def wait_state(self, operator: str | None) -> WaitState:
-        """What has come, whichever way, and how much of it waits to be pulled."""
-        buffered = len(self.arrived)
-        return WaitState(
-            operator,
-            "waits for its publisher",
-            requested=self.asked,
-            delivered=self._taken - length_hint(self._turns) + buffered,
-            buffered=buffered,
-            capacity=self.capacity,
-            brought_by=self.subscription,
-            ended=self.ending is not None,
-        )
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        """Take the subscription; it is asked once something is wanted, or at once if eager."""
-        if isinstance(subscription, FlowSubscription):
-            subscription.take_part_in(self._run)
-        if self.accept(subscription):
-            if self._eager:
-                self._ask()
-            self.notify()
 
     def on_next(self, element: object) -> None:
         """Keep the element until it is pulled."""
@@ -112,15 +144,6 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
             self.notify()
         if self._closed and self._ending is None:
             self.sweep()  # 2.8: cancelled meanwhile, by another thread
-
-    def on_error(self, error: Exception) -> None:
-        """Pass the error on, after what has come before it."""
-        require_error(error)
-        self._finish(error)
-
-    def on_complete(self) -> None:
-        """The last element has come."""
-        self._finish(COMPLETED)
 
     def elements(self) -> Elements:
         """What has come, in order, for the stage downstream."""
@@ -162,6 +185,14 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
         if self.ending is not COMPLETED:
             raise self.hand_over_error()
 
+    def _ask_ahead(self) -> None:
+        if self._eager:
+            self._ask()
+
+    def _counts(self) -> tuple[int, int, int]:
+        buffered = len(self.arrived)  # they come whichever way: not all of them by on_next
+        return self._taken - length_hint(self._turns) + buffered, buffered, self.capacity
+
     def _ask(self) -> bool:
         """Ask for what is wanted; whether something came at once."""
         wanted, taken = UNBOUNDED if self._eager else self._run.wanted, self._taken
@@ -169,11 +200,6 @@ class PrefetchSubscriber(BaseSubscriber, QueueReceiver):
             wanted = min(wanted * self._each, UNBOUNDED)
             self.refill(wanted=min(taken + wanted, self._most), taken=taken)
         return bool(self.arrived) or self.ending is not None
-
-    def _finish(self, ending: Exception) -> None:
-        self.end(ending)
-        self._run.ended.add(self)
-        self.notify()
 
     def notify(self) -> None:
         """Something has come: let the run pull again."""

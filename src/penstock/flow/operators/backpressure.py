@@ -8,14 +8,17 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
-from penstock.api import UNBOUNDED, Subscription
-from penstock.core import COMPLETED, BaseSubscriber, BoundedBuffer, require_element, require_error
+from penstock.api import UNBOUNDED
+from penstock.core import COMPLETED, BoundedBuffer, require_element
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.engine.prefetch_subscriber import PREFETCH, PrefetchSubscriber, subscribe
+from penstock.flow.engine.prefetch_subscriber import (
+    PREFETCH,
+    PrefetchSubscriber,
+    UpstreamSubscriber,
+    subscribe,
+)
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
 from penstock.flow.engine.stage import BY_TIME, IN_ORDER, Origin, Rerun
-from penstock.flow.engine.subscription import FlowSubscription
-from penstock.flow.engine.wait_point import WaitState
 from penstock.runtime import shorten
 
 __all__ = [
@@ -87,43 +90,21 @@ Keep: TypeAlias = Callable[[Any, BoundedBuffer[Any], RunContext], Any]
 """Decides whether an element is kept; what it raises ends the stream."""
 
 
-class OverflowSubscriber(BaseSubscriber):
+class OverflowSubscriber(UpstreamSubscriber):
     """A subscriber that asks for all at once, whatever is wanted downstream.
 
     ``keep`` says what becomes of each element, on the thread that brings it. What is kept stays
     here until it is wanted, so that it can still be replaced. An error follows what was kept.
     """
 
-    __slots__ = ("_abandoned", "_keep", "_run", "_waiting", "kept")
+    __slots__ = ("_abandoned", "_keep", "_waiting", "kept")
 
     def __init__(self, run: RunContext, capacity: int, keep: Keep) -> None:
-        super().__init__(UNBOUNDED)
-        self._run = run
+        super().__init__(run, UNBOUNDED)
         self._keep = keep
         self._waiting = False
         self._abandoned = False
         self.kept: BoundedBuffer[Any] = BoundedBuffer(capacity)
-
-    def wait_state(self, operator: str | None) -> WaitState:
-        """What has come, and how much of it is kept."""
-        return WaitState(
-            operator,
-            "waits for its publisher",
-            requested=self.asked,
-            delivered=self.admitted,
-            buffered=len(self.kept),
-            capacity=self.kept.capacity,
-            brought_by=self.subscription,
-            ended=self.ending is not None,
-        )
-
-    def on_subscribe(self, subscription: Subscription) -> None:
-        """Ask for all elements."""
-        if isinstance(subscription, FlowSubscription):
-            subscription.take_part_in(self._run)
-        if self.accept(subscription):
-            self.refill(wanted=UNBOUNDED, taken=0)
-            self.notify()
 
     def on_next(self, element: object) -> None:
         """Keep the element, or not, as the policy says."""
@@ -139,17 +120,6 @@ class OverflowSubscriber(BaseSubscriber):
         else:
             discard(self._run, (element,))
         self.notify_if_waiting()
-
-    def on_error(self, error: Exception) -> None:
-        """Pass the error on, after what has come before it."""
-        require_error(error)
-        self.end(error)
-        self._end_is_near()
-
-    def on_complete(self) -> None:
-        """The last element has come."""
-        self.end(COMPLETED)
-        self._end_is_near()
 
     def finish(self, ending: Exception) -> bool:
         """The stream ends in this way, unless it has ended before."""
@@ -205,13 +175,15 @@ class OverflowSubscriber(BaseSubscriber):
         if self.ending is not COMPLETED:
             raise self.hand_over_error()
 
+    def _ask_ahead(self) -> None:
+        self.refill(wanted=UNBOUNDED, taken=0)
+
+    def _counts(self) -> tuple[int, int, int]:
+        return self.admitted, len(self.kept), self.kept.capacity
+
     def _sweep(self) -> None:
         """Nobody will pull what is still here."""
         discard(self._run, self.kept.take())
-
-    def _end_is_near(self) -> None:
-        self._run.ended.add(self)
-        self.notify()
 
 
 class UnboundedDemand(Origin):
