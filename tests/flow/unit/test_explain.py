@@ -525,6 +525,31 @@ def test_a_stage_that_holds_all_that_is_wanted_waits_for_its_clock_and_not_for_m
     subscriber.cancel()
 
 
+@pytest.mark.parametrize(
+    "held",
+    [
+        lambda flow, clock: flow.delay(3, clock=clock),
+        lambda flow, clock: flow.map(abs).delay(3, clock=clock),
+        lambda flow, clock: flow.map(abs).debounce(3, clock=clock),
+        lambda flow, clock: flow.map(abs).buffer(9, every=3, clock=clock),
+        lambda flow, clock: flow.map(abs).delay(3, clock=clock).named("late"),
+    ],
+    ids=["delay", "map delay", "map debounce", "map buffer", "map delay named"],
+)
+def test_elements_that_are_held_wait_for_the_clock_also_if_more_are_wanted(
+    held: Callable[[Flow[int], VirtualTime], Flow[Any]],
+) -> None:
+    source, clock = ManualPublisher[int](), VirtualTime()
+    flow = held(Flow.from_publisher(source), clock)
+    subscriber = subscribed(flow, request=5)
+    assert sentence(flow).startswith("`from_publisher` waits for its publisher")
+    source.next(1)
+    assert "` waits for its clock" in sentence(flow)
+    clock.advance(3)
+    assert sentence(flow).startswith("`from_publisher` waits for its publisher")
+    subscriber.cancel()
+
+
 def test_what_limits_the_wait_for_a_publisher_is_not_what_is_waited_for() -> None:
     flow = silent().map(abs).timeout(3, clock=VirtualTime()).take_until(ManualPublisher())
     subscriber = subscribed(flow, request=1)

@@ -12,12 +12,13 @@ __all__ = ["WaitPoint", "WaitState"]
 class WaitState:
     """What is at a wait point now.
 
-    ``operator``    to which it belongs; ``None`` for the origin of the run
-    ``because``     what it waits for, if nothing is there and no other run brings it
-    ``brought_by``  the subscription, or the run, that brings elements here
-    ``giver``       the operator that made elements here in advance
-    ``thread``      the one that is making them
-    ``handed_over``   nothing more is made in advance: the run itself goes on with what is upstream
+    ``operator``     to which it belongs; ``None`` for the origin of the run
+    ``because``      what it waits for, if nothing is there and no other run brings it
+    ``brought_by``   the subscription, or the run, that brings elements here
+    ``giver``        the operator that made elements here in advance
+    ``thread``       the one that is making them
+    ``handed_over``  nothing more is made in advance: the run itself goes on with what is upstream
+    ``holds``        elements that have come are held until this wait is over
     """
 
     operator: str | None
@@ -31,6 +32,7 @@ class WaitState:
     giver: str = ""
     thread: int = 0
     handed_over: bool = False
+    holds: bool = False
 
     @property
     def is_awaited(self) -> bool:

@@ -115,10 +115,11 @@ def reason(run: Any, taker: str) -> tuple[list[str], str, float | None]:
         return [*held_up, last], status.because, status.seconds
     if status.because:
         return [status.last], status.because, status.seconds
-    for state in wait_states(run):
-        if state.is_awaited:
-            return because_of(state, status)
-    return [status.first], "waits to be woken", status.seconds
+    awaited = [state for state in wait_states(run) if state.is_awaited]
+    if not awaited:
+        return [status.first], "waits to be woken", status.seconds
+    # Elements that are here and held come next, also if more of them were asked for.
+    return because_of(max(awaited, key=lambda state: state.holds), status)
 
 
 def because_of(state: WaitState, status: RunStatus) -> tuple[list[str], str, float | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Any
 
 from penstock.api import Publisher
@@ -34,20 +34,27 @@ class StageTimer:
     replaced when the moment is put off: it fires, and the stage checks again. So an element that
     comes in time costs no timer. The thread that pulls the run calls all methods; the timer itself
     fires on the clock's thread.
+
+    ``held``  the elements that wait for the moment; ``None`` if it is not for elements
     """
 
-    __slots__ = ("_clock", "_moment", "_run", "_scheduled")
+    __slots__ = ("_clock", "_held", "_moment", "_run", "_scheduled")
 
-    def __init__(self, clock: Clock | None, run: RunContext, operator: str) -> None:
+    def __init__(
+        self, clock: Clock | None, run: RunContext, operator: str, held: Sized | None = None
+    ) -> None:
         self._clock = system_clock() if clock is None else clock
         self._run = run
+        self._held = held
         self._moment: float | None = None
         self._scheduled: ScheduledWake | None = None
         run.waiting_at[self] = operator
 
     def wait_state(self, operator: str | None) -> WaitState:
         """What it waits for, if for anything."""
-        return WaitState(operator, "waits for its clock", ended=not self.is_set)
+        holds = bool(self._held)
+        waits = self.is_set and (holds or self._held is None)
+        return WaitState(operator, "waits for its clock", ended=not waits, holds=holds)
 
     @property
     def now(self) -> float:
@@ -137,7 +144,7 @@ class HoldingStage(Stage):
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Work through the input, then give the rest."""
         held: deque[Any] = deque()
-        timer = StageTimer(self._clock, run, self.name)
+        timer = StageTimer(self._clock, run, self.name, held)
         end = object()
         failure: Exception | None = None
         try:
