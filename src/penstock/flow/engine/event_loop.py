@@ -24,7 +24,8 @@ LENDER: Final[ContextVar[Lender | None]] = ContextVar("the loop of a flow", defa
 
 def running_loop() -> AbstractEventLoop | None:
     """The loop that runs on this thread."""
-    # Not imported here: programs without a loop need not wait for asyncio.
+    # Not imported here: programs without a loop need not wait for asyncio. Nothing else tells: the
+    # C module `_asyncio` imports all of asyncio, and not every loop sets `sys.set_asyncgen_hooks`.
     current = getattr(sys.modules.get("asyncio.events"), "_get_running_loop", None)
     loop: AbstractEventLoop | None = None if current is None else current()
     return loop
