@@ -1,6 +1,7 @@
 """Where work runs and how time passes: executors, clocks, locks, and the hook for lost errors.
 
-``executor.py``      what an executor and a clock are, and the executor that needs no other thread
+``executor.py``      what executors, clocks and locks are, so that a test can bring its own; and
+                     `CallingThread`
 ``thread_pool.py``   a pool of threads as an executor
 ``event_loop.py``    an asyncio event loop as executor and clock
 ``system_clock.py``  real time, for programs that have no event loop
@@ -10,16 +11,13 @@
                      silence
 ``arguments.py``     the checks of arguments: errors at assembly that name the place, the value and
                      what is allowed
-``locks.py``         the shape of a lock. Classes that need one take a factory, so that a test can
-                     own each switch
 ``shown_text.py``    text of others and addresses, as they may be shown: on a terminal, in a log, in
                      an error
 """
 
 from penstock.runtime.arguments import require_executor, require_int
 from penstock.runtime.event_loop import AsyncioLoop
-from penstock.runtime.executor import CallingThread, Clock, Executor, Task, Timer
-from penstock.runtime.locks import Lock, NewLock
+from penstock.runtime.executor import CallingThread, Clock, Executor, Lock, NewLock, Task, Timer
 from penstock.runtime.shown_text import printable, shorten, shown_address
 from penstock.runtime.system_clock import SystemClock
 from penstock.runtime.thread_pool import ThreadPool

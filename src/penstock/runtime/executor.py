@@ -1,10 +1,11 @@
-"""What an executor and a clock are, and the executor that needs no other thread."""
+"""What executors, clocks and locks are, so that a test can bring its own; and `CallingThread`."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
 from collections.abc import Callable
+from types import TracebackType
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from penstock.runtime.undelivered import report_undelivered
@@ -13,6 +14,8 @@ __all__ = [
     "CallingThread",
     "Clock",
     "Executor",
+    "Lock",
+    "NewLock",
     "Task",
     "Timer",
     "run_reporting",
@@ -48,6 +51,29 @@ class Clock(Protocol):
 
     def call_later(self, seconds: float, task: Task) -> Timer:
         """Run ``task`` once ``seconds`` have passed; below zero counts as zero."""
+
+
+class Lock(Protocol):
+    """What we use of ``threading.RLock``: it is entered, left, and never held across a call out.
+
+    The same thread must be able to enter it twice: a signal handler, or a ``__del__``, may cancel a
+    stream at a moment when the thread that it interrupts is about to do the same.
+    """
+
+    def __enter__(self) -> bool:
+        """Wait until nobody holds the lock, then hold it."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Release the lock."""
+
+
+NewLock: TypeAlias = Callable[[], Lock]
+"""Makes a lock; ``threading.RLock`` unless a test brings its own."""
 
 
 class CallingThread:
