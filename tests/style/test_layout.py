@@ -156,8 +156,8 @@ def test_locks_are_made_where_this_list_says() -> None:
 
 LOCKS = {
     "bridges/jvm/jvm_process.py",
-    "bridges/jvm/registry.py",
-    "bridges/jvm/subscribers.py",
+    "bridges/jvm/conversion.py",
+    "bridges/jvm/to_java.py",
     "connectors/shared/loop_thread.py",
     "core/base_subscriber.py",
     "core/buffer.py",

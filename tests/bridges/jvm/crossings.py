@@ -12,7 +12,7 @@ from typing import Any
 import jpype
 
 from penstock import Flow, RuleViolation, collect_undelivered
-from penstock.bridges.jvm import JavaError, from_jvm, registry, to_jvm
+from penstock.bridges.jvm import JavaError, conversion, from_jvm, to_jvm
 from penstock.testing import ManualSubscriber
 from tests.bridges.jvm.scenarios import Counting, patient, peer
 
@@ -88,15 +88,15 @@ def distinct_objects() -> int:
 def objects_left() -> int:
     """How many objects Python keeps for Java after both have dropped them."""
     returned([Price() for _ in range(1000)])
-    before = len(registry._objects)
+    before = len(conversion._objects)
     left = threading.Event()
     for _ in range(200):
         gc.collect()
         jpype.java.lang.System.gc()
-        if len(registry._objects) < before - 990:
+        if len(conversion._objects) < before - 990:
             break
         left.wait(0.05)
-    return sum(isinstance(kept[0], Price) for kept in list(registry._objects.values()))
+    return sum(isinstance(kept[0], Price) for kept in list(conversion._objects.values()))
 
 
 def how_it_ends(how: str) -> tuple[str, str, str]:

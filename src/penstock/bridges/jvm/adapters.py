@@ -7,10 +7,10 @@ from typing import Any, Final, Literal, TypeAlias
 import jpype
 
 from penstock.api import Publisher
+from penstock.bridges.jvm.conversion import hold
 from penstock.bridges.jvm.from_java import JavaPublisher
 from penstock.bridges.jvm.jvm_process import java_class, require_classes
-from penstock.bridges.jvm.registry import hold
-from penstock.bridges.jvm.subscribers import serve_subscribers
+from penstock.bridges.jvm.to_java import serve_subscribers
 from penstock.flow import Flow
 from penstock.java import JavaUnavailable
 

@@ -7,10 +7,8 @@ from collections import deque
 from typing import Any, Final
 
 from penstock.api import Subscriber
-from penstock.bridges.jvm.chunks import elements_of
-from penstock.bridges.jvm.errors import error_to_python
-from penstock.bridges.jvm.jvm_process import java_class
-from penstock.bridges.jvm.threads import start_thread
+from penstock.bridges.jvm.conversion import elements_of, error_to_python
+from penstock.bridges.jvm.jvm_process import java_class, start_thread
 from penstock.core import BaseSubscription, require_subscriber
 from penstock.runtime import Task
 from penstock.runtime.executor import run_reporting_all

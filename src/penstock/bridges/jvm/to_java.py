@@ -1,4 +1,4 @@
-"""A stream to Java: what a publisher of Python sends, handed over by threads of Python.
+"""A stream to Java, for each subscriber there: what a publisher of Python sends, on own threads.
 
 One thread waits for what the subscriber in Java requests, and requests it here: the publisher may
 send within that call, and take its time. The other thread hands over what has come.
@@ -14,14 +14,17 @@ from typing import Any, Final
 import jpype
 
 from penstock.api import Publisher, Subscription
-from penstock.bridges.jvm.chunks import to_columns
-from penstock.bridges.jvm.errors import error_to_java
-from penstock.bridges.jvm.threads import start_thread
+from penstock.bridges.jvm.conversion import error_to_java, held, numbers_of, release, to_columns
+from penstock.bridges.jvm.jvm_process import java_class, start_thread
 from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import report_undelivered, shorten
 
-__all__ = ["CAPACITY", "ToJavaSubscriber"]
+__all__ = [
+    "CAPACITY",
+    "ToJavaSubscriber",
+    "serve_subscribers",
+]
 
 CAPACITY: Final = 1024
 """The most elements of a stream that wait to cross, or are asked for to do so."""
@@ -119,3 +122,39 @@ class ToJavaSubscriber(BaseSubscriber):
         else:
             return False
         return True
+
+
+_starting = threading.Lock()
+_started = threading.Event()
+_closed = threading.Event()
+
+
+def serve_subscribers() -> None:
+    """Start the thread that serves subscribers in Java, unless it runs already."""
+    with _starting:
+        if not _started.is_set():
+            start_thread("events", _serve, _close)
+            _started.set()
+
+
+def _serve() -> None:
+    events = java_class("BridgeEvents")
+    while not _closed.is_set():
+        subscription = events.next()
+        if subscription is None:
+            release(numbers_of(events.takeReleased()))
+        else:
+            _start(subscription)
+            del subscription  # or it would live until the next one comes
+
+
+def _start(subscription: Any) -> None:
+    try:
+        ToJavaSubscriber(subscription).start(held(int(subscription.publisher.identity)))
+    except Exception as error:
+        report_undelivered(error, "a subscriber in Java cannot be served")
+
+
+def _close() -> None:
+    _closed.set()
+    java_class("BridgeEvents").wake()

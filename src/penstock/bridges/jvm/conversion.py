@@ -1,23 +1,33 @@
-"""Elements that cross together, by columns: a crossing costs as much for one as for many.
+"""What crosses between Python and Java: elements by columns, errors, and objects that are held.
 
-Numbers, text, truth values and bytes become what the other language has for them. An object of
-Java stays one in Python. One of Python is opaque to Java, and comes back as the same object.
-``Chunk.java`` says what the columns mean.
+A crossing costs as much for one element as for many. An error that crosses twice is the same one
+again.
 """
 
 from __future__ import annotations
 
 import struct
+import threading
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import jpype
 
-from penstock.bridges.jvm.registry import held, hold
+from penstock.bridges.jvm.jvm_process import java_class
 
-__all__ = ["elements_of", "numbers_of", "to_columns"]
+__all__ = [
+    "JavaError",
+    "elements_of",
+    "error_to_java",
+    "error_to_python",
+    "held",
+    "hold",
+    "numbers_of",
+    "release",
+    "to_columns",
+]
 
 LONG, DOUBLE, BOOLEAN, STRING, BYTES, OPAQUE, OTHER = range(7)
 
@@ -147,3 +157,60 @@ def _to_java(
         None if text is None else jpype.JArray(jpype.JByte)(text),
         objects,
     )
+
+
+class JavaError(Exception):
+    """A stream of Java failed; the throwable of Java is the ``__cause__``."""
+
+
+def error_to_python(throwable: Any) -> Exception:
+    """A throwable of Java as an exception of Python."""
+    if isinstance(throwable, java_class("PythonException")):
+        error: Exception = held(int(throwable.original.identity))
+        return error
+    wrapped = JavaError(str(throwable.toString()))
+    wrapped.__cause__ = throwable
+    return wrapped
+
+
+def error_to_java(error: Exception) -> Any:
+    """An exception of Python as a throwable of Java."""
+    if isinstance(error, JavaError) and _is_throwable(error.__cause__):
+        return error.__cause__
+    if _is_throwable(error):
+        return error
+    cause = error.__cause__ if _is_throwable(error.__cause__) else None
+    message = f"{type(error).__name__}: {error}"
+    return java_class("PythonException")(message, cause, hold(error))
+
+
+def _is_throwable(error: object) -> bool:
+    return isinstance(error, jpype.JClass("java.lang.Throwable"))
+
+
+_objects: dict[int, list[Any]] = {}
+_lock = threading.Lock()
+
+
+def hold(thing: Any) -> int:
+    """Keep an object for Java once more; its identity there."""
+    identity = id(thing)
+    with _lock:
+        # As many references as Java has, so that the last one to be released frees the object.
+        _objects.setdefault(identity, []).append(thing)
+    return identity
+
+
+def held(identity: int) -> Any:
+    """The object with that identity, which Java holds."""
+    return _objects[identity][0]
+
+
+def release(identities: Iterable[int]) -> None:
+    """Java holds each of these once less."""
+    with _lock:
+        for identity in identities:
+            references = _objects[identity]
+            references.pop()
+            if not references:
+                del _objects[identity]
