@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.demo.in_step import InStep
+from penstock.demo.airport import InStep
 
 START = datetime(2013, 2, 8, tzinfo=UTC)
 LEAD = timedelta(hours=1)

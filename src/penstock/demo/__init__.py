@@ -6,6 +6,5 @@
 ``airport.py``   the outside world of the demo: departures and weather by websocket, at many times
                  their pace
 ``week.py``      the data of the demo, and what is known of it
-``in_step.py``   streams of one world, none of which runs ahead of the others
 ``board.py``     the departure board: a sink that keeps one row for each airport and hour
 """

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from asyncio import Condition
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from penstock.connectors import replay, serve_websocket
 from penstock.connectors.shared.admission import Request
 from penstock.demo import week
-from penstock.demo.in_step import InStep
 from penstock.flow import Flow
 from penstock.pipeline.assembly import StopSignal
 
-__all__ = ["Airport", "main"]
+__all__ = [
+    "Airport",
+    "InStep",
+    "main",
+]
 
 TABLES: Final[dict[str, Callable[[], Iterator[dict[str, Any]]]]] = {
     "/departures": week.departures,
@@ -29,6 +33,9 @@ TABLES: Final[dict[str, Callable[[], Iterator[dict[str, Any]]]]] = {
 }
 LEAD: Final = timedelta(hours=1)
 """How far one table may be ahead of the other."""
+T = TypeVar("T")
+NOT_BEGUN: Final = datetime.min.replace(tzinfo=UTC)
+ENDED: Final = datetime.max.replace(tzinfo=UTC)
 
 
 class Airport:
@@ -52,6 +59,39 @@ class Airport:
     def close(self) -> None:
         """Complete the streams of all clients."""
         self._closing.now()
+
+
+class InStep:
+    """Streams that go through their time together, each at most ``lead`` ahead of the others.
+
+    So they also end together, whichever reader is slow, and whenever one comes back. None
+    begins before all have a reader; one whose reader is gone keeps its place, and the others wait;
+    one that has ended holds nobody back.
+
+    All readers are on one asyncio loop.
+    """
+
+    def __init__(self, names: Iterable[str], lead: timedelta) -> None:
+        self._times = dict.fromkeys(names, NOT_BEGUN)
+        self._lead = lead
+        self._moved = Condition()
+
+    async def stream(
+        self, name: str, rows: Iterable[T], time_of: Callable[[T], datetime]
+    ) -> AsyncGenerator[T, None]:
+        """``rows`` as the stream ``name``, which they take over, wherever it was."""
+        for row in rows:
+            await self._be_at(name, time_of(row))
+            yield row
+        await self._be_at(name, ENDED)
+
+    async def _be_at(self, name: str, time: datetime) -> None:
+        """Move on to ``time``, and wait until the others are near."""
+        async with self._moved:
+            self._times[name] = time
+            self._moved.notify_all()
+            if time is not ENDED:
+                await self._moved.wait_for(lambda: time - min(self._times.values()) <= self._lead)
 
 
 def time_of(row: dict[str, Any]) -> datetime:
