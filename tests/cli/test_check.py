@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from penstock import Flow, Subscriber
 from penstock.cli.application import application
-from penstock.cli.options import RunOptions
+from penstock.cli.arguments import RunOptions
 from penstock.connectors import (
     from_websocket,
     serve_websocket,

@@ -15,9 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 from packaging.requirements import Requirement
 
-from penstock.cli import doctor, packages
+from penstock.cli import doctor
 from penstock.cli.application import application
-from penstock.cli.packages import EXTRAS, Package
+from penstock.cli.doctor import EXTRAS, Package
 from penstock.java import JavaUnavailable
 from tests.cli.processes import ROOT, penstock_command
 
@@ -36,7 +36,7 @@ def _a_sound_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.delenv("SPARK_HOME", raising=False)
     versions = {"pyspark": "4.3.0", "pandas": "2.3.3"}
-    monkeypatch.setattr(packages, "version", lambda name: versions.get(name, "99.1"))
+    monkeypatch.setattr(doctor, "version", lambda name: versions.get(name, "99.1"))
 
 
 def test_a_sound_machine_is_exit_code_0(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +51,7 @@ def test_a_missing_spark_is_a_problem_with_its_command(monkeypatch: pytest.Monke
             raise PackageNotFoundError(name)
         return "2.5"
 
-    monkeypatch.setattr(packages, "version", version)
+    monkeypatch.setattr(doctor, "version", version)
     code, found = findings()
     assert code == 1
     assert found["spark"]["state"] == "problem"
@@ -62,14 +62,14 @@ def test_a_missing_spark_is_a_problem_with_its_command(monkeypatch: pytest.Monke
 def test_a_package_that_is_too_new_is_named_with_its_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(packages, "installed", {"pandas": "3.0.1"}.get)
-    (finding,) = packages.findings_for({"spark": (Package("pandas", "2.2", "3"),)})
+    monkeypatch.setattr(doctor, "installed", {"pandas": "3.0.1"}.get)
+    (finding,) = doctor.findings_for({"spark": (Package("pandas", "2.2", "3"),)})
     assert finding.text == "pandas 2.2 or newer, below 3 is needed, and 3.0.1 is installed"
 
 
 def test_a_missing_dashboard_is_only_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packages, "installed", lambda name: None)
-    (finding,) = packages.findings_for({"dashboard": (Package("starlette"),)})
+    monkeypatch.setattr(doctor, "installed", lambda name: None)
+    (finding,) = doctor.findings_for({"dashboard": (Package("starlette"),)})
     assert (finding.state, finding.remedy) == ("warning", "pip install 'penstock[dashboard]'")
 
 

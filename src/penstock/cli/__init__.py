@@ -12,18 +12,13 @@
                     programs
 ``tck.py``          ``penstock tck``: verifies what a factory makes against the rules, without a
                     test file
-``options.py``      what ``run`` and ``check`` take from the command line and from a file, in the
-                    same words
-``loading.py``      from the arguments of a command to what they name: a pipeline and its settings,
-                    or an object
-``packages.py``     the packages of others that penstock works with, and whether they are installed
+``arguments.py``    the arguments of commands: the options of ``run`` and ``check``, and what a
+                    reference names
 ``places.py``       whether a place can hold a checkpoint: tried out, and left as it was
 ``spark_check.py``  what a pipeline needs to run on Spark: its functions, its checkpoint, its query
 ``findings.py``     what ``check`` and ``doctor`` find, one line for each thing they check
 ``progress.py``     what a terminal shows of a pipeline while it runs: the same figures as the page
 ``failures.py``     errors on the command line: one clear line; the traceback only with ``--debug``
-``subject.py``      what the arguments of ``penstock tck`` say of its subject: the factory, its
-                    kind, its claims
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ from urllib.parse import urlsplit
 
 import click
 
+from penstock.cli.arguments import RunOptions, load_pipeline, load_settings, place_options
 from penstock.cli.failures import explained, in_words, show_traceback
 from penstock.cli.findings import Finding, has_problem, lines
-from penstock.cli.loading import load_pipeline, load_settings
-from penstock.cli.options import RunOptions, place_options
 from penstock.delivery import BatchSink, DataFrameSink, Epoch, level_of
 from penstock.pipeline import AssemblyError, Pipeline, PipelineRun
 

@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import click
 
+from penstock.cli.arguments import RunOptions, load_pipeline, load_settings, place_options
 from penstock.cli.failures import explained
-from penstock.cli.loading import load_pipeline, load_settings
-from penstock.cli.options import RunOptions, place_options
 from penstock.cli.progress import TerminalProgress, leftovers
 from penstock.observe import Observer
 from penstock.pipeline import PipelineRun

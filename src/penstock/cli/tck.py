@@ -5,6 +5,7 @@ The subject is loaded in the process that runs the kit, and nowhere else: its th
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shlex
@@ -12,64 +13,30 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures.thread import _threads_queues
 from contextlib import redirect_stdout
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
 
 import click
 
-from penstock.cli.subject import load_factory, load_kind, read_claims
+from penstock.cli.arguments import load
+from penstock.cli.failures import BadInput
+from penstock.java import JavaUnavailable
+from penstock.rules.catalogue import unknown
+from penstock.runtime import shorten
 from penstock.tck.explorer.search import Schedule
 from penstock.tck.junit import to_junit
 from penstock.tck.jvm.official_kit import Subject, opens_the_box, subject_of
 from penstock.tck.jvm.runner import judge
+from penstock.tck.real_environment import DisposableThread
 from penstock.tck.report import Report, RuleStatus, render
-from penstock.tck.verifying import KINDS
+from penstock.tck.verifying import KINDS, Kind
 
-__all__ = [
-    "command",
-    "judge_outside",
-]
-
-
-def judge_outside(
-    reference: str,
-    kind: str | None,
-    claims: tuple[str, ...],
-    rules: tuple[str, ...],
-    tests: tuple[str, ...],
-    command: str,
-) -> Report:
-    """The verdict of the official kit."""
-    load = partial(_load, reference, kind, claims, rules, tests)
-    (report,) = judge(load, fresh=True, command=command)
-    return report
-
-
-def _load(
-    reference: str,
-    kind: str | None,
-    claims: tuple[str, ...],
-    rules: tuple[str, ...],
-    tests: tuple[str, ...],
-) -> list[Subject]:
-    factory = load_factory(reference)
-    party = load_kind(kind, reference, factory)
-    claimed = read_claims(party, claims)
-    whitebox = party.name == "subscriber" and opens_the_box(claimed)
-    return [
-        subject_of(
-            party.name,
-            factory,
-            claimed,
-            whitebox=whitebox,
-            rules=rules or None,
-            tests=tests or None,
-        )
-    ]
+__all__ = ["command", "read_claims"]
 
 
 _PIPED_WIDTH: Final = 80
@@ -83,12 +50,11 @@ _COLOURS: Final[Mapping[RuleStatus, Mapping[str, Any]]] = {
     RuleStatus.UNDECIDED: {"fg": "yellow"},
     RuleStatus.NOT_CLAIMED: {"dim": True},
 }
-
-
-class _BadInput(click.ClickException):
-    """One sentence on stderr, without the usage of the command."""
-
-    exit_code = 2
+_LIMIT: Final = 3.0
+"""Seconds after which a factory counts as hanging."""
+_ELEMENTS: Final = 3
+_WORDS: Final = {"true": True, "yes": True, "false": False, "no": False}
+_SIGNALS: Final = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
 @click.command(name="tck")
@@ -152,7 +118,7 @@ def command(
                 prepare = _prepare_outside if jvm else _prepare
                 verify = prepare(factory, kind, claims, rules, checks, schedule)
         except ValueError as error:
-            raise _BadInput(str(error)) from None
+            raise BadInput(str(error)) from None
         try:
             with redirect_stdout(nowhere):
                 report = verify()
@@ -206,14 +172,44 @@ def _prepare_outside(
     return partial(_judge_outside, reference, kind, claims, rules, checks, command)
 
 
-def _judge_outside(*arguments: Any) -> Report:
-    from penstock.cli.tck import judge_outside
-    from penstock.java import JavaUnavailable
-
+def _judge_outside(
+    reference: str,
+    kind: str | None,
+    claims: tuple[str, ...],
+    rules: tuple[str, ...],
+    tests: tuple[str, ...],
+    command: str,
+) -> Report:
+    """The verdict of the official kit."""
+    load = partial(_load_subjects, reference, kind, claims, rules, tests)
     try:
-        return judge_outside(*arguments)
+        (report,) = judge(load, fresh=True, command=command)
     except (JavaUnavailable, ValueError) as error:
-        raise _BadInput(str(error)) from None
+        raise BadInput(str(error)) from None
+    return report
+
+
+def _load_subjects(
+    reference: str,
+    kind: str | None,
+    claims: tuple[str, ...],
+    rules: tuple[str, ...],
+    tests: tuple[str, ...],
+) -> list[Subject]:
+    factory = load_factory(reference)
+    party = load_kind(kind, reference, factory)
+    claimed = read_claims(party, claims)
+    whitebox = party.name == "subscriber" and opens_the_box(claimed)
+    return [
+        subject_of(
+            party.name,
+            factory,
+            claimed,
+            whitebox=whitebox,
+            rules=rules or None,
+            tests=tests or None,
+        )
+    ]
 
 
 def _check_schedule(schedule: str | None, checks: tuple[str, ...]) -> None:
@@ -275,3 +271,110 @@ def _do_not_wait_for(threads: set[threading.Thread], code: int) -> None:
 def _is_waited_for(thread: threading.Thread) -> bool:
     """Whether Python waits for that thread at exit; of a pool, it waits for every worker."""
     return not thread.daemon or thread in _threads_queues
+
+
+def load_factory(reference: str) -> Callable[..., Any]:
+    """The factory that ``module:name`` refers to."""
+    factory: Callable[..., Any] = load(reference)
+    if not callable(factory):
+        raise ValueError(f"{reference} is {shorten(factory)}, which is no function and no class")
+    return factory
+
+
+def load_kind(name: str | None, reference: str, factory: Callable[..., Any]) -> Kind:
+    """The kind of that name, or the kind of what ``factory`` makes."""
+    if name is None:
+        # A class shows what its instances can do, and need not be called.
+        name = _party(factory) if inspect.isclass(factory) else None
+        name = name or _party_made_by(reference, factory)
+    return KINDS[name]
+
+
+def read_claims(kind: Kind, texts: Iterable[str]) -> dict[str, Any]:
+    """The claims from texts such as ``multicast=true``."""
+    return dict(_read_claim(kind, text) for text in texts)
+
+
+def _read_claim(kind: Kind, text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    names = [field.name for field in fields(kind.claims)]
+    if name not in names:
+        raise unknown("claim", name, allowed=", ".join(names), names=names)
+    hint = get_type_hints(kind.claims)[name]
+    if hint is bool:
+        return name, _read_bool(name, value)
+    if int in (hint, *get_args(hint)):
+        return name, _read_int(name, value)
+    function = load(value)
+    if not callable(function):
+        raise ValueError(f"the claim {name} takes a function, and {value} is {shorten(function)}")
+    return name, function
+
+
+def _read_bool(name: str, value: str) -> bool:
+    if value.lower() not in _WORDS:
+        raise ValueError(f"the claim {name} is {' or '.join(_WORDS)}, not {value!r}")
+    return _WORDS[value.lower()]
+
+
+def _read_int(name: str, value: str) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ValueError(f"the claim {name} is a number above zero, not {value!r}")
+    return number
+
+
+def _party_made_by(reference: str, factory: Callable[..., Any]) -> str:
+    arguments = (_ELEMENTS,) if _takes_an_argument(factory) else ()
+    call = f"{reference}({', '.join(map(str, arguments))})"
+    made = _called(call, lambda: factory(*arguments))
+    party = _party(made)
+    if party is None:
+        raise ValueError(
+            f"{call} returned {shorten(made)}, which is neither a publisher (subscribe) nor a "
+            f"subscriber ({', '.join(_SIGNALS)})"
+        )
+    return party
+
+
+def _party(thing: object) -> str | None:
+    """What a thing is by its methods: a processor has those of both."""
+    publishes = callable(getattr(thing, "subscribe", None))
+    subscribes = all(callable(getattr(thing, signal, None)) for signal in _SIGNALS)
+    if publishes and subscribes:
+        return "processor"
+    return "publisher" if publishes else "subscriber" if subscribes else None
+
+
+def _takes_an_argument(factory: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except ValueError:
+        return True  # written in C, without a signature
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(each.kind in positional and each.default is each.empty for each in parameters)
+
+
+def _called(what: str, call: Callable[[], Any]) -> Any:
+    """The result of a call that may raise or hang."""
+    results: list[Any] = []
+    errors: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = DisposableThread(body, name="factory")
+    thread.start()
+    if not thread.returns_within(_LIMIT):
+        place = thread.place
+        thread.end()
+        raise ValueError(f"{what} did not return within {_LIMIT:g} s; it is at {place}")
+    if errors:
+        raise ValueError(f"{what} raised {shorten(errors[0])}")
+    return results[0]

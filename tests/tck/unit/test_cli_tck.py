@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 
 import penstock
 from penstock.cli.application import application
-from penstock.cli.subject import read_claims
+from penstock.cli.tck import read_claims
 from penstock.tck import Report
 from penstock.tck.verifying import KINDS
 
@@ -326,7 +326,7 @@ def test_a_check_that_is_not_about_the_rules_asked_for_is_refused() -> None:
 def test_a_factory_that_hangs_is_reported_with_the_place_where_it_hangs_and_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("penstock.cli.subject._LIMIT", 0.1)
+    monkeypatch.setattr("penstock.cli.tck._LIMIT", 0.1)
     done = tck("tck_subjects:hangs")
     assert done.exit_code == 2
     assert "hangs(3) did not return within 0.1 s; it is at tck_subjects.py:" in done.stderr
