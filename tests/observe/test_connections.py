@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from penstock.observe.dashboard import Dashboard
-from penstock.observe.dashboard.connections import BACKLOG, MOST, PageConnections, PageListener
+from penstock.observe.dashboard.server import BACKLOG, MOST, PageConnections, PageListener
 from tests.cli.processes import RunningCommand
 
 LOOPBACK = "127.0.0.1"

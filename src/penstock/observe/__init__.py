@@ -1,17 +1,16 @@
 """What a running pipeline does: counted, sampled, kept for five minutes, and shown.
 
-``meters.py``       meters: what counts while elements pass; ``spark`` and ``pipeline`` only update
-                    them
-``ledger.py``       whether all that went in came out: the sum that makes ``lost``
-``words.py``        the words of the ledger, which page, terminal, summary, metrics and
-                    documentation share
-``status.py``       the status of a running pipeline at one moment: the same for terminal, page and
-                    metrics
-``bottleneck.py``   which stage is the slowest, and how to say so
-``observer.py``     samples the status of a pipeline, and knows the last five minutes
-``dashboard/``      the page that shows a running pipeline, for the one who runs it
-``metrics/``        the counters of a running pipeline for the monitoring systems of others
-``unavailable.py``  what keeps the page from being served, or metrics from being given out
+``meters.py``      meters: what counts while elements pass; ``spark`` and ``pipeline`` only update
+                   them
+``ledger.py``      whether all that went in came out: the sum that makes ``lost``
+``words.py``       the words of the ledger, which page, terminal, summary, metrics and documentation
+                   share
+``status.py``      the status of a running pipeline at one moment: the same for terminal, page and
+                   metrics
+``bottleneck.py``  which stage is the slowest, and how to say so
+``observer.py``    samples the status of a pipeline, and knows the last five minutes
+``dashboard/``     the page that shows a running pipeline, for the one who runs it
+``metrics/``       the counters of a running pipeline for the monitoring systems of others
 """
 
 from penstock.observe.ledger import Cause, Conservation, Ledger, LedgerLine, Passage

@@ -5,21 +5,21 @@ from __future__ import annotations
 import errno
 import re
 import socket
+import ssl
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from penstock.observe.dashboard.certificate import tls
 from penstock.observe.dashboard.keys import Keys
 from penstock.observe.observer import Observer
-from penstock.observe.unavailable import DashboardUnavailable
 
 if TYPE_CHECKING:
     from penstock.observe.dashboard.server import PageServer
 
-__all__ = ["Dashboard"]
+__all__ = ["Dashboard", "DashboardUnavailable"]
 
 LOOPBACK: Final = {
     "127.0.0.1": ("127.0.0.1", socket.AF_INET),
@@ -27,6 +27,10 @@ LOOPBACK: Final = {
     "::1": ("::1", socket.AF_INET6),
 }
 TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{16,}")
+
+
+class DashboardUnavailable(RuntimeError):
+    """The page cannot be served here; the text says why, and what to do."""
 
 
 class Dashboard:
@@ -143,3 +147,37 @@ def authority(listener: socket.socket) -> str:
     """Host and port, as they stand in an address."""
     host, port = listener.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def tls(certificate: Path | None, key: Path | None) -> ssl.SSLContext | None:
+    """What serves with a certificate; ``None`` if there is none."""
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        given, missing = ("key", "certificate") if certificate is None else ("certificate", "key")
+        raise ValueError(
+            f"TLS needs a certificate and its key; there is a {given} without {missing}"
+        )
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        certificate.open("rb").close()
+        if stat.S_IMODE(key.stat().st_mode) & 0o007:
+            raise DashboardUnavailable(
+                f"every user of this machine can read the key {key}, so it is no secret any more; "
+                f"make a new one, for its owner alone: chmod 600 {key}"
+            )
+        context.load_cert_chain(certificate, key, password=refuse_password)
+    except ssl.SSLError as error:
+        raise DashboardUnavailable(
+            f"{certificate} and {key} are no certificate and the key that belongs to it, in PEM: "
+            f"{error.reason or error}"
+        ) from error
+    except OSError as error:
+        raise DashboardUnavailable(f"{error.filename} cannot be read: {error.strerror}") from error
+    return context
+
+
+def refuse_password() -> str:
+    """Nobody is asked for a password while a pipeline starts."""
+    raise DashboardUnavailable("the key of the page has a password; give one without")

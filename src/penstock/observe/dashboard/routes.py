@@ -25,9 +25,9 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from penstock.observe.metrics.table import MetricsUnavailable
 from penstock.observe.observer import Observer
 from penstock.observe.status import Point, Status
-from penstock.observe.unavailable import MetricsUnavailable
 
 __all__ = [
     "EventStream",

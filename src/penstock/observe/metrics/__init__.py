@@ -6,7 +6,6 @@
 ``opentelemetry.py``  the metrics of a pipeline as instruments of OpenTelemetry
 """
 
-from penstock.observe.metrics.table import METRICS, Metric
-from penstock.observe.unavailable import MetricsUnavailable
+from penstock.observe.metrics.table import METRICS, Metric, MetricsUnavailable
 
 __all__ = ["METRICS", "Metric", "MetricsUnavailable"]

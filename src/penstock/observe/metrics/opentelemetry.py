@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from penstock.observe.metrics.table import METRICS, Metric
+from penstock.observe.metrics.table import METRICS, Metric, MetricsUnavailable
 from penstock.observe.observer import Observer
-from penstock.observe.unavailable import MetricsUnavailable
 
 try:
     from opentelemetry.metrics import CallbackOptions, Meter, Observation, get_meter

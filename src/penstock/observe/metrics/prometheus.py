@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from penstock.observe.metrics.table import METRICS, Metric
+from penstock.observe.metrics.table import METRICS, Metric, MetricsUnavailable
 from penstock.observe.observer import Observer
 from penstock.observe.status import Status
-from penstock.observe.unavailable import MetricsUnavailable
 
 try:
     from prometheus_client import CollectorRegistry, generate_latest

@@ -14,7 +14,11 @@ from penstock.api import UNBOUNDED
 from penstock.observe.status import EdgeStatus, StageStatus, State, Status
 from penstock.observe.words import WORDS, LedgerWord
 
-__all__ = ["METRICS", "Metric"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "MetricsUnavailable",
+]
 
 Kind: TypeAlias = Literal["counter", "gauge"]
 Values: TypeAlias = Iterable[tuple[tuple[str, ...], float]]
@@ -39,6 +43,15 @@ class Metric:
         """The name for Prometheus."""
         total = "_total" if self.kind == "counter" else ""
         return self.name.replace(".", "_") + UNIT_SUFFIXES.get(self.unit, "") + total
+
+
+class MetricsUnavailable(ImportError):
+    """The package of the monitoring system is missing; the text says how to install it."""
+
+    def __init__(self, extra: str, missing: ImportError) -> None:
+        super().__init__(
+            f"these metrics need {missing.name}: pip install 'penstock[{extra}]'", name=missing.name
+        )
 
 
 def of_pipeline(
