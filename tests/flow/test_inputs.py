@@ -8,7 +8,7 @@ from typing import Any
 from penstock import CallingThread, Flow
 from penstock.flow.base_flow import BaseFlow, origins_of, rewritten, stages_of
 from penstock.flow.engine.stage import FlowNode, Origin
-from penstock.flow.sources.from_iterable import FromIterable
+from penstock.flow.sources.creating import FromIterable
 from tests.flow.all_cases import EVERY_CASE
 from tests.flow.case import Case
 

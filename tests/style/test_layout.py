@@ -109,16 +109,6 @@ def test_each_operator_is_in_a_module_named_after_it_or_after_its_family(
 
 
 HOMES = {
-    "of": "from_iterable",
-    "range": "from_iterable",
-    "empty": "from_iterable",
-    "error": "from_iterable",
-    "never": "from_iterable",
-    "from_callable": "functions",
-    "defer": "functions",
-    "generate": "functions",
-    "using": "functions",
-    "resumable": "from_publisher",
     "from_async_iterable": "from_async",
     "from_awaitable": "from_async",
     "concat": "merge",
@@ -166,9 +156,9 @@ LOCKS = {
     "core/identity_processor.py",
     "core/timeline.py",
     "flow/engine/blocking.py",
-    "flow/engine/default_clock.py",
+    "flow/operators/timing.py",
     "flow/multicast/broadcast.py",
-    "flow/multicast/sharing.py",
+    "flow/multicast/shared_flow.py",
     "guard/publisher.py",
     "guard/reports.py",
     "guard/subscriber.py",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
+from penstock.flow.engine.stage import Origin
 from penstock.flow.methods.asynchronous import Asynchronous
 from penstock.flow.methods.backpressure import Backpressure
 from penstock.flow.methods.batching import Batching
@@ -22,8 +23,12 @@ from penstock.flow.methods.threads import Threads
 from penstock.flow.methods.timing import Timing
 from penstock.flow.methods.transforming import Transforming
 
-__all__ = ["Flow"]
+__all__ = [
+    "Flow",
+    "GroupedFlow",
+]
 
+K = TypeVar("K")
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -56,3 +61,13 @@ class Flow(
 
 
 BaseFlow.flow = Flow
+
+
+class GroupedFlow(Flow[T_co], Generic[K, T_co]):
+    """The elements that share a ``key``, for one subscriber."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, origin: Origin, key: K) -> None:
+        super().__init__(origin)
+        self.key = key

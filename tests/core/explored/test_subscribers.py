@@ -14,7 +14,6 @@ import penstock.core
 import penstock.examples
 import penstock.flow.multicast.broadcast
 import penstock.flow.multicast.broadcast_subscription
-import penstock.flow.multicast.shared_buffer
 from penstock import (
     AsyncSubscriber,
     Broadcast,
@@ -33,7 +32,6 @@ SUBJECT = [
     penstock.examples,
     penstock.flow.multicast.broadcast,
     penstock.flow.multicast.broadcast_subscription,
-    penstock.flow.multicast.shared_buffer,
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock import VirtualTime
 from penstock.flow import Flow
-from penstock.flow.grouped_flow import GroupedFlow
+from penstock.flow.flow import GroupedFlow
 from tests.flow.case import Case
 from tests.flow.hurrying import Hurrying
 

@@ -13,9 +13,8 @@ import penstock.flow.engine.prefetch_subscriber
 import penstock.flow.multicast.broadcast
 import penstock.flow.multicast.broadcast_subscription
 import penstock.flow.multicast.fan_out
-import penstock.flow.multicast.shared_buffer
+import penstock.flow.multicast.shared_flow
 import penstock.flow.multicast.shared_run
-import penstock.flow.multicast.sharing
 from penstock.api import Subscriber
 from penstock.flow import Flow
 from penstock.tck import Environment
@@ -26,11 +25,10 @@ SUBJECT = [
     penstock.core,
     penstock.flow.multicast.broadcast,
     penstock.flow.multicast.broadcast_subscription,
-    penstock.flow.multicast.shared_buffer,
     penstock.flow.engine.prefetch_subscriber,
     penstock.flow.multicast.shared_run,
     penstock.flow.multicast.fan_out,
-    penstock.flow.multicast.sharing,
+    penstock.flow.multicast.shared_flow,
 ]
 
 

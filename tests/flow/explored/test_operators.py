@@ -15,7 +15,6 @@ from contextlib import contextmanager
 import pytest
 
 import penstock.core
-import penstock.flow.engine.default_clock
 import penstock.flow.engine.fusion
 import penstock.flow.engine.prefetch_subscriber
 import penstock.flow.engine.subscription
@@ -29,7 +28,6 @@ from tests.tck.explorer.holding import Scenario, assert_holds
 
 SUBJECT = [
     penstock.core,
-    penstock.flow.engine.default_clock,
     penstock.flow.engine.subscription,
     penstock.flow.engine.prefetch_subscriber,
     penstock.flow.engine.fusion,

@@ -20,7 +20,7 @@ from penstock import (
     X,
     collect_undelivered,
 )
-from penstock.flow.grouped_flow import GroupedFlow
+from penstock.flow.flow import GroupedFlow
 from penstock.testing import ManualPublisher, ManualSubscriber
 from tests.flow.unit.watched_time import WatchedTime
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock import UNBOUNDED, Flow, IterablePublisher, Publisher, ThreadPool
-from penstock.flow.operators.round_robin import TURN
+from penstock.flow.operators.inputs import TURN
 from penstock.tck import verify_publisher
 from penstock.testing import ManualPublisher, ManualSubscriber
 

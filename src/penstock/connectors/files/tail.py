@@ -17,7 +17,7 @@ from penstock.flow import Flow
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, started
 from penstock.flow.engine.stage import Origin
 from penstock.flow.operators.timing import StageTimer
-from penstock.flow.sources.from_publisher import Resumable
+from penstock.flow.sources.creating import Resumable
 from penstock.runtime import Clock, shorten
 from penstock.runtime.arguments import (
     PathGiven,

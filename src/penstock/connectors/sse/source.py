@@ -32,8 +32,8 @@ from penstock.connectors.sse.bounded_stream import (
 )
 from penstock.connectors.sse.events import COMPLETE, FAILURE, Event
 from penstock.flow import Flow, Retry
+from penstock.flow.sources.creating import Resumable
 from penstock.flow.sources.from_async import CoroutineSubscription, from_coroutine
-from penstock.flow.sources.from_publisher import Resumable
 from penstock.runtime import printable, shorten
 from penstock.runtime.arguments import require_int, require_url
 

@@ -43,7 +43,7 @@ from penstock.connectors.websocket.credit import (
 )
 from penstock.flow import Flow, Retry
 from penstock.flow.checks import require_callable
-from penstock.flow.sources.from_publisher import Resumable
+from penstock.flow.sources.creating import Resumable
 from penstock.rules import cite
 from penstock.runtime import printable, shorten
 from penstock.runtime.arguments import require_int, require_url

@@ -7,8 +7,6 @@
 ``trampoline.py``           long chains of stages, pulled in sections, so that none of them is deep
                             on the stack
 ``run_context.py``          what flows between the stages of a flow: elements, pulled one at a time
-``wait_point.py``           what the stages of a run wait at: places where elements arrive from
-                            elsewhere, and clocks
 ``prefetch_subscriber.py``  where elements of a foreign publisher enter a flow
 ``subscription.py``         a subscriber's way through a flow: pulls the last stage as far as demand
                             goes
@@ -16,6 +14,5 @@
 ``awaiting.py``             running a flow in a task of an asyncio loop
 ``event_loop.py``           the asyncio loop of a run: the one that runs where the run is opened, or
                             where it began
-``default_clock.py``        the clock of operators that were given none
 ``call_site.py``            where in the user's code an operator was called, and how errors say so
 """

@@ -15,12 +15,12 @@ from penstock.flow.engine.run_context import (
     Elements,
     QueueReceiver,
     RunContext,
+    WaitState,
     discard,
     started,
     taken_out,
 )
 from penstock.flow.engine.subscription import FlowSubscription
-from penstock.flow.engine.wait_point import WaitState
 from penstock.rules import RuleViolation
 from penstock.runtime import shorten
 

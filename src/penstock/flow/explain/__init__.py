@@ -4,9 +4,8 @@ Nothing is recorded for this while elements flow: runs and what they wait at are
 
 ``explain.py``       a flow, its plan and its runs
 ``explanation.py``   what ``explain`` answers: data first, words made of it
-``run_status.py``    from a run to those upstream of it, and which of them waits for whom
-``upstreams.py``     what a run waits at, which run brings elements there, and what a thread does
-``counting.py``      how many elements a run has delivered, read off what counts anyway
+``run_status.py``    what the runs of a flow do: which of them waits for whom, and how many elements
+                     came by
 ``watch_stalls.py``  a timer that looks at a run by itself, and says what it waits for if it seems
                      to hang
 """

@@ -1,24 +1,34 @@
-"""From a run to those upstream of it, and which of them waits for whom."""
+"""What the runs of a flow do: which of them waits for whom, and how many elements came by.
+
+Nothing is counted for this. Where demand has a bound, a loop counts its elements to keep to it.
+Otherwise an iterator over something with a length knows where it stands, and a place where elements
+arrive knows how many came. Downstream of stages that leave out or add elements, that says nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+import sys
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
+from operator import length_hint
 from time import monotonic
-from types import GeneratorType
+from types import FrameType, GeneratorType
 from typing import Any, Final
 
+from penstock.api import UNBOUNDED
 from penstock.core import Drain
+from penstock.flow.engine.call_site import CallSite, is_own, parts_at
+from penstock.flow.engine.fusion import FusedSegment
 from penstock.flow.engine.plan import Plan
-from penstock.flow.engine.run_context import PullingContext
+from penstock.flow.engine.run_context import PullingContext, RunContext, WaitState
 from penstock.flow.engine.subscription import FlowSubscription
-from penstock.flow.engine.wait_point import WaitState
-from penstock.flow.explain.counting import delivered_by
 from penstock.flow.explain.explanation import ExplainedEdge, ExplainedRun
-from penstock.flow.explain.upstreams import run_upstream, wait_states, work_of
 from penstock.flow.multicast.broadcast_subscription import BroadcastSubscription
 from penstock.flow.multicast.shared_run import SharedRun
 from penstock.flow.operators.substream_router import SubstreamRouter
+from penstock.flow.operators.threads import ThreadHandover
+from penstock.flow.sources.creating import FromIterable
 
 __all__ = ["run_of"]
 
@@ -213,3 +223,96 @@ def taker_of(run: Any) -> str:
     return (
         taker_of(whole) if isinstance(whole, PullingContext) else f"`{status_of(whole, '').first}`"
     )
+
+
+def delivered_by(driver: FlowSubscription[Any]) -> int | None:
+    """What a run has delivered; ``None`` if nothing counts it."""
+    if driver.requested >= UNBOUNDED:
+        return passed(driver.plan, driver)
+    return driver.delivered
+
+
+def passed(plan: Plan, driver: FlowSubscription[Any]) -> int | None:
+    """How many elements have come to the end of a plan, if as many as have left its origin."""
+    for part in plan.segments:
+        stages = part.stages if isinstance(part, FusedSegment) else (part,)
+        if not all(stage.one_to_one for stage in stages):
+            return None
+    return left_origin(plan, driver)
+
+
+def left_origin(plan: Plan, driver: FlowSubscription[Any]) -> int | None:
+    """How many elements the stages downstream of the origin of a plan have taken."""
+    if isinstance(plan.origin, FromIterable):
+        return position(plan.origin.iterable, driver.sized)
+    crossing = driver.prepared
+    if isinstance(crossing, ThreadHandover) and crossing.handed_over:
+        came = passed(crossing.plan, driver)
+        return None if came is None else came - len(crossing.arrived)
+    for state in wait_states(driver):
+        if state.operator is None and state.delivered is not None:
+            return state.delivered - state.buffered
+    return None
+
+
+def position(iterable: object, iterator: object) -> int | None:
+    """How many elements an iterator has given, if it knows how many are left."""
+    try:
+        left = length_hint(iterator, -1)
+        return len(iterable) - left if left >= 0 and isinstance(iterable, Sized) else None
+    except OverflowError:  # a range may have more elements than a length can say
+        return None
+
+
+def wait_states(run: RunContext) -> Iterator[WaitState]:
+    """What a run waits at, in the order in which that was opened."""
+    for point, operator in run.waiting_at.copy().items():  # the run may go on meanwhile
+        yield point.wait_state(operator)
+
+
+def run_upstream(state: WaitState) -> RunContext | None:
+    """The run that brings elements, if it is one of a flow."""
+    giver = state.brought_by
+    if isinstance(giver, BroadcastSubscription):
+        giver = giver.broadcast
+    return giver if isinstance(giver, RunContext) else None
+
+
+def work_of(thread: int) -> str:
+    """What the thread does, for a sentence about the run that it works for."""
+    frame = frame_of(thread)
+    called: FrameType | None = None
+    while frame is not None:
+        if is_own(frame):
+            parts = parts_at(frame, frame.f_lineno)
+            if parts:
+                return work_in(parts[0].name, called)
+        else:
+            called = frame
+        frame = frame.f_back
+    return "is at work"
+
+
+def frame_of(thread: int) -> FrameType | None:
+    """What the thread executes now.
+
+    Before Python 3.11.9 a garbage collection that begins within this call may never return: it
+    frees what takes a lock of the interpreter that the call holds.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread)
+    finally:
+        if collects:
+            gc.enable()
+
+
+def work_in(operator: str, called: FrameType | None) -> str:
+    """The words for a stage that called the user's code, or did not."""
+    if called is None:
+        return f"is at work in `{operator}`"
+    place = CallSite(called.f_code, called.f_lineno)
+    if called.f_code.co_name == "on_next":
+        return f"waits for on_next of your subscriber to return, which is at {place}"
+    return f"waits for the function of `{operator}` to return, which is at {place}"

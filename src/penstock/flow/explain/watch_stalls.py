@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any, Final
 from weakref import ref
 
-from penstock.flow.engine.default_clock import system_clock
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
 from penstock.flow.engine.stage import EACH_ALONE, Stage
 from penstock.flow.explain.explanation import ExplainedRun
 from penstock.flow.explain.run_status import run_of
+from penstock.flow.operators.timing import system_clock
 from penstock.runtime import Clock, Timer, report_undelivered
 
 __all__ = ["WatchStalls"]

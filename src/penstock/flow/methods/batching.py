@@ -13,13 +13,12 @@ from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.expression import Expression
 from penstock.flow.operators.batching import LARGEST_BATCH, Batches, TimedBatches, Windows
 from penstock.flow.operators.group_by import GroupBy
-from penstock.flow.operators.round_robin import CONCURRENCY
+from penstock.flow.operators.inputs import CONCURRENCY
 from penstock.runtime import Clock, shorten
 from penstock.runtime.arguments import require_clock, require_int, require_seconds
 
 if TYPE_CHECKING:
-    from penstock.flow.flow import Flow
-    from penstock.flow.grouped_flow import GroupedFlow
+    from penstock.flow.flow import Flow, GroupedFlow
 
 __all__ = ["Batching"]
 
@@ -185,7 +184,7 @@ class Batching(BaseFlow[T_co]):
             flow.group_by(str.lower).flat_map(lambda group: group.buffer(2))
             --{aA}-{bB}--(c|)
         """
-        from penstock.flow.grouped_flow import GroupedFlow  # which is a flow itself
+        from penstock.flow.flow import GroupedFlow  # which is a flow itself
 
         return BaseFlow._from(
             GroupBy(

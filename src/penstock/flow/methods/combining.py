@@ -9,6 +9,7 @@ from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_element, require_publisher
 from penstock.flow.operators.combining import CombineLatest, WithLatestFrom, Zip
+from penstock.flow.operators.inputs import FlattenPortions
 from penstock.flow.operators.merge import (
     Merge,
     Race,
@@ -17,7 +18,6 @@ from penstock.flow.operators.merge import (
     Then,
     one_after_the_other,
 )
-from penstock.flow.operators.round_robin import FlattenPortions
 from penstock.runtime.arguments import require_flag, require_int
 
 if TYPE_CHECKING:

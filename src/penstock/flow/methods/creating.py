@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overloa
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable, require_iterable, require_publisher
-from penstock.flow.sources.from_iterable import Error, FromIterable, Never
-from penstock.flow.sources.from_publisher import FromPublisher, Resumable
-from penstock.flow.sources.functions import Defer, FromCallable, Generate, Using
+from penstock.flow.sources.creating import (
+    Defer,
+    Error,
+    FromCallable,
+    FromIterable,
+    FromPublisher,
+    Generate,
+    Never,
+    Resumable,
+    Using,
+)
 from penstock.runtime.arguments import require_error, require_integers
 
 if TYPE_CHECKING:

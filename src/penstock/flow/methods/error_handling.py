@@ -12,10 +12,11 @@ from penstock.flow.operators.error_handling import (
     OnErrorMap,
     OnErrorResume,
     Repeat,
+    Retry,
     RetryOnError,
     SwitchIfEmpty,
+    require_retry,
 )
-from penstock.flow.retry import Retry, require_retry
 from penstock.runtime import Clock
 from penstock.runtime.arguments import ErrorKinds, require_clock, require_error_kinds, require_int
 

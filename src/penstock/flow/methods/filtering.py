@@ -18,7 +18,7 @@ from penstock.flow.operators.filtering import (
     TakeWhile,
 )
 from penstock.flow.operators.reducing import Last
-from penstock.flow.sources.from_iterable import FromIterable
+from penstock.flow.sources.creating import FromIterable
 from penstock.runtime.arguments import require_int
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.operators.flattening import FlatMap, SwitchMap
-from penstock.flow.operators.round_robin import CONCURRENCY, FlattenPortions
+from penstock.flow.operators.inputs import CONCURRENCY, FlattenPortions
 from penstock.runtime.arguments import require_int
 
 if TYPE_CHECKING:

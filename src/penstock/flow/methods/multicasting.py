@@ -6,10 +6,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.engine.default_clock import system_clock
-from penstock.flow.multicast.grace_period import require_grace
-from penstock.flow.multicast.replay_history import ReplayHistory
-from penstock.flow.multicast.sharing import SharingOptions
+from penstock.flow.multicast.shared_run import ReplayHistory, SharingOptions, require_grace
+from penstock.flow.operators.timing import system_clock
 from penstock.runtime import Clock
 from penstock.runtime.arguments import require_clock, require_int, require_seconds
 

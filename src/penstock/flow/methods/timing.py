@@ -9,7 +9,7 @@ from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_publisher
 from penstock.flow.operators.timing import Delay, FirstOfPeriod, LatestOfPeriod, Timeout
-from penstock.flow.sources.interval import Interval
+from penstock.flow.sources.creating import Interval
 from penstock.runtime import Clock
 from penstock.runtime.arguments import require_clock, require_flag, require_seconds
 

@@ -18,8 +18,11 @@ from penstock.core import (
     require_error,
     require_subscriber,
 )
-from penstock.flow.multicast.broadcast_subscription import BroadcastSubscription, for_each
-from penstock.flow.multicast.shared_buffer import SharedBuffer
+from penstock.flow.multicast.broadcast_subscription import (
+    BroadcastSubscription,
+    SharedBuffer,
+    for_each,
+)
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import Executor, NewLock, shorten
 from penstock.runtime.arguments import require_executor

@@ -1,24 +1,31 @@
-"""A flow whose subscribers share one run."""
+"""A flow whose subscribers share one run, and when that starts."""
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from penstock.api import Subscriber
 from penstock.flow.base_flow import announce, opened
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import FROM_START, Origin
 from penstock.flow.flow import Flow
-from penstock.flow.multicast.grace_period import require_grace
-from penstock.flow.multicast.shared_run import SharedRun
-from penstock.flow.multicast.sharing import Sharing, SharingOptions
+from penstock.flow.multicast.broadcast import BroadcastState
+from penstock.flow.multicast.shared_run import SharedRun, SharingOptions, require_grace
 from penstock.runtime import Clock
 from penstock.runtime.arguments import require_int
 
-__all__ = ["Connection", "FromSharing", "SharedFlow"]
+__all__ = [
+    "Connection",
+    "FromSharing",
+    "SharedFlow",
+    "Sharing",
+]
 
 T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 
 
 class Connection:
@@ -193,4 +200,64 @@ class SharedFlow(Flow[T_co]):
         count = require_int("ref_count", "subscribers", subscribers)
         return SharedFlow(
             self._sharing.like(starts=count, grace=require_grace("ref_count", grace, clock))
+        )
+
+
+class Sharing(Generic[T]):
+    """The current shared run. One that may stop with its last subscriber is followed by another."""
+
+    def __init__(self, options: SharingOptions[T]) -> None:
+        self.options = options
+        self._lock = threading.RLock()  # held only to take, or replace, the run
+        self._shared_run = self._new_run()
+
+    @property
+    def shared_run(self) -> SharedRun[T]:
+        """The current run, or the last one."""
+        return self._shared_run
+
+    def like(self, **changes: Any) -> SharingOptions[T]:
+        """Options for other runs of the same source."""
+        return replace(self.options, **changes)
+
+    def subscribe(self, subscriber: Subscriber[T]) -> None:
+        """Add a subscriber to the current run, and start that with the last one it waits for."""
+        run = self._joined_by(subscriber)
+        starts = self.options.starts
+        if starts is not None and len(run.subscriptions) >= starts:
+            run.connect()
+
+    def connect(self) -> SharedRun[T]:
+        """Start the current run."""
+        run = self._current()
+        run.connect()
+        return run
+
+    def _joined_by(self, subscriber: Subscriber[T]) -> SharedRun[T]:
+        while True:
+            run = self._current()
+            if self.options.grace is None:
+                run.subscribe(subscriber)
+                return run
+            with run.keep_alive():  # it must not stop between the check and the subscription
+                if run.state is BroadcastState.ACTIVE:
+                    run.subscribe(subscriber)
+                    return run
+
+    def _current(self) -> SharedRun[T]:
+        """The run that a newcomer joins."""
+        with self._lock:
+            run = self._shared_run
+            if self.options.grace is not None and run.state is not BroadcastState.ACTIVE:
+                run = self._shared_run = self._new_run()
+            return run
+
+    def _new_run(self) -> SharedRun[T]:
+        options = self.options
+        return SharedRun(
+            options.name,
+            options.source,
+            options.history(),
+            limit=None if options.limit is None else options.limit(),
+            grace=None if options.grace is None else options.grace(),
         )

@@ -6,18 +6,18 @@
                          ``for_each``
 ``flattening.py``        each element becomes a publisher: ``flat_map``, ``concat_map``,
                          ``switch_map``
-``round_robin.py``       several inputs, one element after the other from whichever has some
 ``merge.py``             several publishers as one: ``merge``, ``concat``, ``race``, ``take_until``,
                          ``start_with``
 ``combining.py``         elements of several publishers together: ``zip``, ``combine_latest``,
                          ``with_latest_from``
-``inputs.py``            the inputs of stages that have several
+``inputs.py``            the inputs of stages that have several, and how such a stage takes turns
+                         with them
 ``batching.py``          elements in lists, and in flows that follow each other: ``buffer`` and
                          ``window``
 ``group_by.py``          elements by their keys, and what makes a flow of flows
 ``substream_router.py``  one stream that is split into several, each of them with its own reader
-``error_handling.py``    errors and empty flows: ``on_error_*``, ``switch_if_empty``, ``retry``,
-                         ``repeat``
+``error_handling.py``    errors and empty flows: ``on_error_*``, ``switch_if_empty``, ``repeat``,
+                         ``retry``, `Retry`
 ``backpressure.py``      how fast the flow upstream may run: ``on_backpressure_*``, ``conflate``,
                          ``limit_rate``
 ``timing.py``            elements by the time at which they come: ``delay``, ``debounce``,

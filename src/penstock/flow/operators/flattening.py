@@ -10,8 +10,7 @@ from penstock.api import UNBOUNDED, Publisher
 from penstock.flow.checks import require_publisher
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, started
 from penstock.flow.engine.stage import BY_TIME, UNKNOWN, Stage
-from penstock.flow.operators.inputs import InputElements, open_input
-from penstock.flow.operators.round_robin import RoundRobin
+from penstock.flow.operators.inputs import InputElements, RoundRobin, open_input
 
 __all__ = [
     "FlatMap",

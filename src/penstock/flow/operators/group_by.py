@@ -14,7 +14,7 @@ from penstock.flow.operators.substream_router import Substream, SubstreamRouter
 from penstock.runtime import shorten
 
 if TYPE_CHECKING:
-    from penstock.flow.grouped_flow import GroupedFlow
+    from penstock.flow.flow import GroupedFlow
 
 __all__ = [
     "FromSubstream",

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 from penstock.core import COMPLETED
 from penstock.flow.engine.event_loop import call_on, event_loop
-from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, WaitState, discard
 from penstock.flow.engine.stage import BY_TIME, IN_ORDER, Stage
-from penstock.flow.engine.wait_point import WaitState
 from penstock.runtime import report_undelivered, shorten
 
 __all__ = ["MapAsync"]

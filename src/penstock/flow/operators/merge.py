@@ -13,8 +13,13 @@ from penstock.flow.engine.prefetch_subscriber import EagerSubscriber, subscribe
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
 from penstock.flow.engine.stage import BY_TIME, EACH_ALONE, FROM_START, Origin, Stage
 from penstock.flow.operators.combining import Combination
-from penstock.flow.operators.inputs import InputElements, close_all, may_wait, open_input
-from penstock.flow.operators.round_robin import RoundRobin
+from penstock.flow.operators.inputs import (
+    InputElements,
+    RoundRobin,
+    close_all,
+    may_wait,
+    open_input,
+)
 
 __all__ = [
     "Merge",

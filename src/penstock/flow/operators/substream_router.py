@@ -19,12 +19,12 @@ from penstock.flow.engine.run_context import (
     PENDING,
     Elements,
     RunContext,
+    WaitState,
     close_quietly,
     discard,
     is_used_up,
     started,
 )
-from penstock.flow.engine.wait_point import WaitState
 from penstock.flow.operators.error_handling import caught
 from penstock.flow.operators.inputs import InputElements
 from penstock.runtime import shorten

@@ -14,6 +14,7 @@ from penstock.flow.engine.run_context import (
     PENDING,
     Elements,
     RunContext,
+    WaitState,
     close,
     discard,
     failing,
@@ -21,8 +22,7 @@ from penstock.flow.engine.run_context import (
     taken_out,
 )
 from penstock.flow.engine.stage import IN_ORDER, Origin
-from penstock.flow.engine.wait_point import WaitState
-from penstock.flow.sources.from_publisher import FromPublisher
+from penstock.flow.sources.creating import FromPublisher
 from penstock.runtime import Executor
 
 __all__ = ["PublishOn", "SubscribeOn", "ThreadHandover"]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sized
-from typing import Any
+from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import opened
-from penstock.flow.engine.default_clock import system_clock
 from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
-from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, discard
+from penstock.flow.engine.run_context import (
+    PENDING,
+    Elements,
+    RunContext,
+    WaitState,
+    close,
+    discard,
+)
 from penstock.flow.engine.stage import BY_TIME, EACH_ALONE, IN_ORDER, FusedStage, Rerun, Stage
-from penstock.flow.engine.wait_point import WaitState
-from penstock.runtime import Clock, SystemClock, Timer
+from penstock.runtime import Clock, Lock, SystemClock, Timer
 
 __all__ = [
     "Delay",
@@ -24,7 +32,17 @@ __all__ = [
     "LatestOfPeriod",
     "StageTimer",
     "Timeout",
+    "system_clock",
 ]
+
+_making: Final[Lock] = threading.RLock()
+
+# By the lock, which the explorer of the kit replaces for each schedule: a clock of one schedule,
+# whose thread is gone, must not be the clock of the next.
+_clocks: Final[WeakKeyDictionary[Lock, SystemClock]] = WeakKeyDictionary()
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_clocks.clear)  # the thread of the clock stayed behind
 
 
 class StageTimer:
@@ -127,6 +145,15 @@ class ScheduledWake:
         timer, self._timer = self._timer, None
         if timer is not None:
             timer.cancel()
+
+
+def system_clock() -> Clock:
+    """Real time: one clock, and so at most one thread, for the whole process."""
+    clock = _clocks.get(_making)
+    if clock is None:
+        with _making:
+            clock = _clocks.setdefault(_making, SystemClock())
+    return clock
 
 
 class HoldingStage(Stage):

@@ -30,7 +30,7 @@ from penstock.flow.resume.resumption import (
     depends_on_time,
     named,
 )
-from penstock.flow.sources.from_publisher import Resumable
+from penstock.flow.sources.creating import Resumable
 from penstock.runtime import shorten
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.plan import AnyStage
 from penstock.flow.engine.stage import EACH_ALONE, FROM_START, FlowNode, FusedStage, Origin
 from penstock.flow.operators.combining import Zip
-from penstock.flow.operators.round_robin import FlattenPortions
-from penstock.flow.sources.from_publisher import Resumable
+from penstock.flow.operators.inputs import FlattenPortions
+from penstock.flow.sources.creating import Resumable
 from penstock.runtime import shorten
 
 if TYPE_CHECKING:
