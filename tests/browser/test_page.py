@@ -12,7 +12,7 @@ import pytest
 from penstock.cli.progress import duration, line
 from penstock.observe import Observer, Passage, Signal
 from penstock.observe.dashboard import Dashboard
-from penstock.observe.words import WORDS, equation, is_worth_a_word
+from penstock.observe.ledger import WORDS, equation, is_worth_a_word
 from tests.browser.chromium import PATIENCE, expect, running_browser
 from tests.held_port import held_port
 from tests.observe.driven import STAGES, TOKEN, DrivenPipeline

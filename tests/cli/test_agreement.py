@@ -18,8 +18,8 @@ from penstock import Flow
 from penstock.cli.progress import count, duration, line, picture, rate, seconds, short, summary
 from penstock.observe import Observer, Status
 from penstock.observe.dashboard import Dashboard
+from penstock.observe.ledger import WORDS, in_short
 from penstock.observe.metrics import METRICS
-from penstock.observe.words import WORDS, in_short
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 from tests.cli import pipelines
 from tests.cli.processes import RunningCommand

@@ -14,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.api import UNBOUNDED
 from penstock.observe import Observer, Status
+from penstock.observe.ledger import WORDS
 from penstock.observe.metrics import METRICS, MetricsUnavailable
 from penstock.observe.metrics.opentelemetry import instrument
 from penstock.observe.metrics.prometheus import text
-from penstock.observe.words import WORDS
 from tests.observe.driven import DrivenPipeline
 
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"

@@ -10,7 +10,7 @@ from penstock import Flow
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Stage
 from penstock.observe import Ledger, Passage
-from penstock.observe.words import equation
+from penstock.observe.ledger import equation
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun
 from penstock.testing import ManualPublisher, ManualSubscriber
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from penstock.api import UNBOUNDED
 from penstock.cli.failures import in_words
 from penstock.observe import EdgeStatus, Status
-from penstock.observe.words import in_short
+from penstock.observe.ledger import in_short
 from penstock.runtime import printable
 
 __all__ = [

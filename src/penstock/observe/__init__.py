@@ -2,9 +2,8 @@
 
 ``meters.py``      meters: what counts while elements pass; ``spark`` and ``pipeline`` only update
                    them
-``ledger.py``      whether all that went in came out: the sum that makes ``lost``
-``words.py``       the words of the ledger, which page, terminal, summary, metrics and documentation
-                   share
+``ledger.py``      the ledger: whether all that went in came out, the sum that makes ``lost``, and
+                   its words
 ``status.py``      the status of a running pipeline at one moment: the same for terminal, page and
                    metrics
 ``bottleneck.py``  which stage is the slowest, and how to say so

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from penstock.api import UNBOUNDED
-from penstock.observe.ledger import Ledger
-from penstock.observe.words import entries, equation
+from penstock.observe.ledger import Ledger, entries, equation
 
 __all__ = ["BatchStatus", "EdgeStatus", "Point", "Signal", "StageStatus", "State", "Status"]
 

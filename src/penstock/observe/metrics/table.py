@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
 
 from penstock.api import UNBOUNDED
+from penstock.observe.ledger import WORDS, LedgerWord
 from penstock.observe.status import EdgeStatus, StageStatus, State, Status
-from penstock.observe.words import WORDS, LedgerWord
 
 __all__ = [
     "METRICS",
