@@ -122,6 +122,27 @@ def build_docs(environment: Environment, arguments: list[str]) -> int:
     return 0
 
 
+def build_distributions(environment: Environment, arguments: list[str]) -> int:
+    """Build the source distribution, and the wheel from that, into dist."""
+    refuse(arguments)
+    environment.prepare()
+    folder = environment.root / "dist"
+    shutil.rmtree(folder, ignore_errors=True)
+    commands = (
+        ("hatchling", "build", "-t", "sdist", "-d", str(folder)),
+        # From there and not from here: so nothing is in it that the source distribution lacks.
+        ("pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", str(folder)),
+    )
+    for script, *options in commands:
+        code, output = environment.call(script, *options, *map(str, folder.glob("*.tar.gz")))
+        if code:
+            print(output)
+            return code
+    for built in sorted(folder.iterdir()):
+        print(built)
+    return 0
+
+
 def show_java(environment: Environment, arguments: list[str]) -> int:
     """Say which Java Spark gets; installs one where the machine has none."""
     refuse(arguments)
@@ -166,6 +187,7 @@ COMMANDS: dict[str, Callable[[Environment, list[str]], int]] = {
     "check": run_checks,
     "bench": run_benchmarks,
     "docs": build_docs,
+    "build": build_distributions,
     "java": show_java,
     "audit": run_audit,
     "lock": write_locks,

@@ -30,7 +30,7 @@ def test_the_help_explains_every_command_without_any_set_up(checkout: Checkout) 
     assert checkout.set_ups() == 0
 
 
-@pytest.mark.parametrize("command", ["check", "docs", "java", "audit"])
+@pytest.mark.parametrize("command", ["check", "docs", "build", "java", "audit"])
 def test_a_command_without_arguments_refuses_them(checkout: Checkout, command: str) -> None:
     code, _, errors = checkout.run(command, "--fast")
     assert code == 2
