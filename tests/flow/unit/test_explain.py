@@ -46,7 +46,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
         "engine.subscription",
         "engine.blocking",
         "engine.awaiting",
-        "explain.run_status",
+        "explain.explain",
     ):
         monkeypatch.setattr(f"penstock.flow.{place}.monotonic", watch)
     return watch

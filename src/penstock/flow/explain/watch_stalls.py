@@ -9,8 +9,8 @@ from weakref import ref
 
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
 from penstock.flow.engine.stage import EACH_ALONE, Stage
+from penstock.flow.explain.explain import run_of
 from penstock.flow.explain.explanation import ExplainedRun
-from penstock.flow.explain.run_status import run_of
 from penstock.flow.operators.timing import system_clock
 from penstock.runtime import Clock, Timer, report_undelivered
 
