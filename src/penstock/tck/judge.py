@@ -16,6 +16,7 @@ from penstock.tck.checks.suites import Check
 from penstock.tck.claims import NotClaimed
 from penstock.tck.explorer import Environment, Exploration, Verdict, explore, replay
 from penstock.tck.explorer.search import Schedule
+from penstock.tck.explorer.tracing import imported, with_submodules
 from penstock.tck.outcome import PREFLIGHT, Failure, Outcome, RuleStatus
 from penstock.tck.preflight import Preflight, fly
 from penstock.tck.real_environment import DisposableThread, Halted, Hung, RealEnvironment
@@ -317,8 +318,9 @@ def modules_of(*parties: object) -> tuple[ModuleType, ...]:
     names -= sys.stdlib_module_names  # a partial, say, comes from functools
     return tuple(
         module
-        for name, module in list(sys.modules.items())
-        if _top(name) in names and not _is_ours(name) and isinstance(module, ModuleType)
+        for package in filter(None, map(imported, sorted(names)))
+        for module in with_submodules(package)
+        if not _is_ours(module.__name__)
     )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+import penstock
 from penstock.tck import Environment, Level, Verdict, explore
+from penstock.tck.explorer.tracing import with_submodules
 from tests.tck.explorer import scenarios, subjects
 
 
@@ -70,3 +73,15 @@ def test_without_a_subject_the_module_of_the_scenario_is_explored() -> None:
 
     found = explore(scenario)
     assert found.verdict is Verdict.VIOLATED, found.explain()
+
+
+def test_a_module_is_found_though_its_package_gives_its_name_to_a_function_of_it() -> None:
+    assert not isinstance(penstock.guard, ModuleType)
+    found = {module.__name__ for module in with_submodules(penstock)}
+    assert {"penstock", "penstock.guard", "penstock.guard.wrapping", "penstock.core"} <= found
+
+
+def test_a_scenario_without_a_module_has_no_code_of_its_own_to_explore() -> None:
+    namespace: dict[str, Any] = {"__name__": "of_no_module"}
+    exec("def scenario(env): pass", namespace)
+    assert explore(namespace["scenario"]).verdict is Verdict.HELD_EXHAUSTIVELY

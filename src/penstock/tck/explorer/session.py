@@ -17,7 +17,7 @@ from penstock.tck.explorer.scheduler import ScheduledRun
 from penstock.tck.explorer.search import Strategy
 from penstock.tck.explorer.task import End, RunEnd, current_task
 from penstock.tck.explorer.threads import bound, release_all
-from penstock.tck.explorer.tracing import Level, TracedSubject, Tracer
+from penstock.tck.explorer.tracing import Level, TracedSubject, Tracer, imported, with_submodules
 from penstock.tck.explorer.trail import TrailRecorder
 from penstock.tck.explorer.watchdog import Budget, execute
 from penstock.tck.explorer.workers import OneCore, Workers
@@ -96,17 +96,9 @@ def _checked_subject(
         if not isinstance(module, ModuleType):
             raise TypeError(f"subject must be a module or several, not {module!r}")
     if not modules:
-        own = sys.modules.get(getattr(scenario, "__module__", None) or "")
+        own = imported(getattr(scenario, "__module__", None) or "")
         modules = [own] if own is not None else []
-    return tuple(dict.fromkeys(part for module in modules for part in _with_submodules(module)))
-
-
-def _with_submodules(module: ModuleType) -> Iterator[ModuleType]:
-    yield module
-    if hasattr(module, "__path__"):
-        for name, loaded in list(sys.modules.items()):
-            if name.startswith(module.__name__ + ".") and isinstance(loaded, ModuleType):
-                yield loaded
+    return tuple(dict.fromkeys(part for module in modules for part in with_submodules(module)))
 
 
 def _checked_level(level: str | Level) -> Level:

@@ -7,8 +7,9 @@ import dis
 import os
 import sys
 from _thread import get_ident
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
 from typing import Any, Self
@@ -23,10 +24,12 @@ __all__ = [
     "TracedSubject",
     "Tracer",
     "count_step",
+    "imported",
     "is_explorers",
     "switch_point",
     "switch_table",
     "visible_table",
+    "with_submodules",
 ]
 
 _EXPLORER = str(Path(__file__).parent) + os.sep
@@ -98,6 +101,45 @@ class Tracer:
 
     def detach(self) -> None:
         """Stop tracing the calling thread."""
+
+
+def with_submodules(module: ModuleType) -> tuple[ModuleType, ...]:
+    """The module, and of a package also those modules in it that are loaded.
+
+    A package holds its modules by their names. Where it gives such a name to something else, as to
+    a function of that module, the functions and classes that it has say where they come from.
+    """
+    found = {module.__name__: module}
+    if hasattr(module, "__path__"):
+        waiting = [module]
+        while waiting:
+            for name, part in _modules_seen_by(waiting.pop(), module.__name__ + "."):
+                if name not in found:
+                    found[name] = part
+                    waiting.append(part)
+    return tuple(found.values())
+
+
+def _modules_seen_by(module: ModuleType, prefix: str) -> Iterator[tuple[str, ModuleType]]:
+    for value in list(vars(module).values()):
+        if isinstance(value, ModuleType):
+            if value.__name__.startswith(prefix):
+                yield value.__name__, value
+        elif isinstance(value, (type, FunctionType)):
+            name = str(getattr(value, "__module__", ""))
+            while name.startswith(prefix):
+                home = imported(name)
+                if home is not None:
+                    yield name, home
+                name = name.rpartition(".")[0]
+
+
+def imported(name: str) -> ModuleType | None:
+    """The module of an object that exists, by the name that it gives; code can be without one."""
+    try:
+        return import_module(name)
+    except (ImportError, ValueError):
+        return None
 
 
 class TracedSubject:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Sequence
@@ -155,12 +154,17 @@ def _require_a_jvm_can_run(fresh: bool) -> None:
         raise JavaUnavailable("the official kit needs JPype: pip install 'penstock[jvm]'")
     if not hasattr(os, "fork"):
         raise JavaUnavailable("the official kit runs on Linux, on macOS and in WSL: use one")
-    jpype = sys.modules.get("jpype")
-    if not fresh and jpype is not None and jpype.isJVMStarted():
+    if not fresh and _runs_a_jvm():
         raise JavaUnavailable(
             "this process runs a JVM already, so no copy of it can run another one: call the "
             "official kit before the JVM starts, or from the command line"
         )
+
+
+def _runs_a_jvm() -> bool:
+    import jpype  # the copy of this process needs it as well
+
+    return bool(jpype.isJVMStarted())
 
 
 def _start_fresh(target: Callable[..., None], arguments: tuple[object, ...]) -> BaseProcess:
