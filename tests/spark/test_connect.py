@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -24,7 +24,11 @@ from penstock.spark.egress.batch_transport import (
 )
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
 from penstock.spark.session.reachable import limit_retries
+from tests.spark.capabilities import has_call_status
 from tests.spark.cluster import connect_server
+
+if TYPE_CHECKING:
+    from grpc import StatusCode
 
 PATIENCE = 60.0
 ROWS = pa.table({"number": [1, 2, 3]})
@@ -197,12 +201,23 @@ def test_a_sender_that_is_killed_while_it_waits_is_no_error(receiver: Receiver) 
     assert receiver.sending.error is None
 
 
-def test_a_server_that_cannot_be_reached_is_the_loss_of_spark() -> None:
-    from grpc import StatusCode
+def connect_error(status: StatusCode) -> Exception:
+    """As pyspark makes one of a failed call: with its status, or only with the text of it."""
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
+    error: Exception
+    if has_call_status():
+        error = SparkConnectGrpcException("no", grpc_status_code=status)
+    else:
+        error = SparkConnectGrpcException(f"<_InactiveRpcError: status = {status}>")
+    return error
+
+
+def test_a_server_that_cannot_be_reached_is_the_loss_of_spark() -> None:
+    from grpc import StatusCode
+
     def kind(status: StatusCode) -> type:
-        return type(explained(SparkConnectGrpcException("no", grpc_status_code=status)))
+        return type(explained(connect_error(status)))
 
     assert kind(StatusCode.UNAVAILABLE) is SparkLost
     assert kind(StatusCode.INTERNAL) is SparkFailed

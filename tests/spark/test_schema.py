@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, CalendarIntervalType, LongType, StringType, StructType
 
 from penstock.spark.ingest.schema import Schema, SchemaError
+from penstock.spark.private_api import arrow_schema_of
 from tests.spark.values import SCHEMAS, SIMPLE
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_spark_reads_a_schema_as_we_do(spark: SparkSession) -> None:
 
 @given(SCHEMAS)
 def test_the_arrow_schema_is_the_one_that_spark_expects(schema: Schema) -> None:
-    expected = to_arrow_schema(schema.spark, timezone="UTC")
+    expected = arrow_schema_of(schema.spark, large=False)
     assert schema.arrow.equals(expected)
 
 

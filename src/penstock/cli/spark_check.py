@@ -14,7 +14,7 @@ from penstock.spark.journal import Journal, JournalReader, JournalUnusable
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.session.spark_session import require_startable, spark_session
 from penstock.spark.state import in_words, require_same_state
-from penstock.spark.workers.journal_source import FORMAT, JournalSource
+from penstock.spark.workers.journal_source import JournalRead
 from penstock.spark.workers.pickling import require_sendable
 
 if TYPE_CHECKING:
@@ -106,16 +106,9 @@ class SparkCheck:
 
     def _run_empty(self, session: SparkSession, folder: str) -> str:
         """Let Spark plan the query and run it over journals without rows."""
-        session.dataSource.register(JournalSource)
-        frame = self._pipeline.transform(
-            [
-                session.readStream.format(FORMAT)
-                .option("path", place)
-                .option("batch_rows", str(self._pipeline.batch_rows))
-                .load()
-                for place in empty_journals(self._pipeline.inputs, folder)
-            ]
-        )
+        journals = empty_journals(self._pipeline.inputs, folder)
+        reads = [JournalRead(place, self._pipeline.batch_rows, folder) for place in journals]
+        frame = self._pipeline.transform([read.frame(session) for read in reads])
         text = self._accepted(frame)
         query = (
             frame.writeStream.format("noop")

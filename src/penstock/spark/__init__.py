@@ -17,6 +17,8 @@
                    remembers
 ``state.py``       a checkpoint remembers what the state in it means, so that no other meaning is
                    put on it
+``private_api.py`` what is private to Spark and py4j and needed all the same; no other module
+                   touches any of it
 ``failures.py``    Spark's failures in a few words: the user's exception and line, not 200 lines of
                    the JVM
 ``processor.py``   Spark as a ``Processor``: a subscriber on one side, a publisher on the other

@@ -33,7 +33,7 @@ from penstock.spark.journal.private_files import (
     require_private_folder,
 )
 from penstock.spark.journal.store import open_store
-from penstock.spark.workers.journal_source import position_of
+from penstock.spark.workers.journal_source import offset, position_of
 
 __all__ = ["Checkpoint", "CheckpointError", "CheckpointProgress", "JournalExtent"]
 
@@ -173,6 +173,14 @@ class Checkpoint:
         begun = tuple(0 for _ in journals) if done is None else self._positions(done, journals)
         return tuple(zip(begun, self._positions(planned, journals), strict=True))
 
+    def planned_end(self, identity: str) -> int | None:
+        """Where the last batch that Spark has planned ends in a journal, if it has planned any."""
+        batch = self._last("offsets")
+        if batch is None:
+            return None
+        ends = [each for each in self._offsets(batch) if each["journal"] == identity]
+        return position_of(ends[0] if ends else {}, identity)
+
     def require_whole(self, journals: Sequence[JournalExtent]) -> None:
         """Refuse a checkpoint from which Spark would not go on where it was."""
         planned, done = self._last("offsets"), self._last("commits")
@@ -274,18 +282,28 @@ class Checkpoint:
 
     def _positions(self, batch: int, journals: Sequence[JournalExtent]) -> tuple[int, ...]:
         """Where a batch ended in each journal, as Spark wrote it down."""
-        file = f"{SPARK}/offsets/{batch}"
-        lines = (self._read(file) or "").splitlines()
+        offsets = self._offsets(batch)
+        if len(offsets) != len(journals):
+            raise self._damaged(batch)
+        return tuple(
+            position_of(each, journal.identity)
+            for each, journal in zip(offsets, journals, strict=True)
+        )
+
+    def _offsets(self, batch: int) -> list[dict[str, Any]]:
+        """Where a batch ended, one entry for each journal."""
+        lines = (self._read(f"{SPARK}/offsets/{batch}") or "").splitlines()
         try:
-            offsets = [json.loads(line) for line in lines[2:] if line != "-"]
-            if lines[:1] != ["v1"] or len(offsets) != len(journals):
+            if lines[:1] != ["v1"]:
                 raise ValueError
-            return tuple(
-                position_of(offset, journal.identity)
-                for offset, journal in zip(offsets, journals, strict=True)
-            )
+            offsets = [json.loads(line) for line in lines[2:] if line != "-"]
+            return [offset(each.get("journal"), int(each["position"])) for each in offsets]
         except (ValueError, KeyError, AttributeError):
-            raise CheckpointError(f"{self.place}/{file} is missing or damaged; {REMEDY}") from None
+            raise self._damaged(batch) from None
+
+    def _damaged(self, batch: int) -> CheckpointError:
+        file = f"{self.place}/{SPARK}/offsets/{batch}"
+        return CheckpointError(f"{file} is missing or damaged; {REMEDY}")
 
     def _next_done(self, batch: int) -> int | None:
         """The number of the batch after ``batch``, if it is done."""

@@ -20,6 +20,13 @@ from penstock.flow.engine.stage import Origin
 from penstock.runtime import ThreadPool, shorten
 from penstock.spark.egress.rows import RowReader
 from penstock.spark.failures import explained
+from penstock.spark.private_api import (
+    answers_of_server,
+    arrow_schema_of,
+    cancel_jobs,
+    is_remote,
+    serve_arrow_batches,
+)
 from penstock.spark.session.spark_session import require_running
 
 if TYPE_CHECKING:
@@ -60,7 +67,7 @@ class ArrowBatches(ABC):
 
 def batches_of(dataframe: DataFrame) -> ArrowBatches:
     """A run through ``dataframe``."""
-    if type(dataframe).__module__.startswith("pyspark.sql.connect."):
+    if is_remote(dataframe):
         return RemoteBatches(dataframe)
     return LocalBatches(dataframe)
 
@@ -99,30 +106,16 @@ class LocalBatches(ArrowBatches):
 
     def stop(self) -> None:
         """Cancel the job that is being computed, or about to be."""
-        from py4j.protocol import Py4JError
-
-        if self._context._jsc is None:
-            return  # the session has been stopped
-        try:
-            self._context._jsc.sc().cancelJobGroupAndFutureJobs(self._tag)
-        except (Py4JError, OSError):
-            pass  # the JVM is gone, and its jobs with it
+        cancel_jobs(self._context, self._tag)
 
     def _schema(self) -> pa.Schema:
-        from pyspark.sql.pandas.types import to_arrow_schema
-
         option = "spark.sql.execution.arrow.useLargeVarTypes"
         is_large = self._dataframe.sparkSession.conf.get(option) == "true"
-        return to_arrow_schema(self._dataframe.schema, timezone="UTC", prefers_large_types=is_large)
+        return arrow_schema_of(self._dataframe.schema, large=is_large)
 
     def _serve(self) -> tuple[BinaryIO, Any]:
-        from pyspark.util import local_connect_and_auth
-
         self._context.setJobGroup(self._tag, "batches for a subscriber", interruptOnCancel=True)
-        encoded = self._dataframe._jdf.toArrowBatchRdd()
-        serve = self._context._jvm.PythonRDD.toLocalIteratorAndServe
-        port, secret, server = serve(encoded, False)  # no partition ahead of demand
-        self._stream, self._socket = local_connect_and_auth(port, secret)
+        self._stream, self._socket, server = serve_arrow_batches(self._dataframe)
         self._socket.settimeout(None)  # a partition takes as long as it takes
         return self._stream, server
 
@@ -149,13 +142,9 @@ class RemoteBatches(ArrowBatches):
     def pull(self) -> Iterator[pa.RecordBatch]:
         """Read what the server sends."""
         session = self._dataframe.sparkSession
-        plan = self._dataframe._plan
         session.addTag(self._tag)
         try:
-            answers = session.client.to_table_as_iterator(
-                plan.to_proto(session.client), plan.observations
-            )
-            for answer in answers:
+            for answer in answers_of_server(self._dataframe):
                 if isinstance(answer, pa.Table):
                     yield from answer.to_batches()
         except Exception:

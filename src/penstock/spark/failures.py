@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from penstock.spark.private_api import call_status_of, cause_of
+
 __all__ = [
     "OutOfSpace",
     "SparkFailed",
@@ -91,7 +93,7 @@ def _kind_of(error: Exception) -> SparkFailed:
     if (
         isinstance(error, ConnectionError | OSError)
         or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
-        or _status_of(error) == "UNAVAILABLE"
+        or call_status_of(error) == "UNAVAILABLE"
     ):
         return SparkLost("Spark's JVM is gone: it was killed, or has crashed")
     text = _text_of(error)
@@ -109,19 +111,13 @@ def _kind_of(error: Exception) -> SparkFailed:
     return SparkFailed((raised or _first_line(text)) + remedy)
 
 
-def _status_of(error: Exception) -> str:
-    """What Spark Connect has found out about the call, if the error is one of its errors."""
-    status = getattr(error, "getGrpcStatusCode", None)
-    return str(status().name) if callable(status) else ""
-
-
 def _text_of(error: Exception) -> str:
     """What Spark says, and what it gives as causes, which are not always in its text."""
     texts = []
     cause: Exception | None = error
     while cause is not None:
         texts.append(str(cause))
-        cause = getattr(cause, "_cause", None)
+        cause = cause_of(cause)
     return "\nCaused by: ".join(texts)
 
 

@@ -280,7 +280,10 @@ class SparkRun:
         self.batch_counts.reads(through=through is not None)
         journals = [checkpoint.for_journal(number) for number in range(len(self._journals))]
         query.start(
-            [JournalRead(journal, self._plan.batch_rows, through) for journal in journals],
+            [
+                JournalRead(journal, self._plan.batch_rows, checkpoint.place, through)
+                for journal in journals
+            ],
             with_state_checked(rest.transform, self._plan, checkpoint),
             self._sink or self._delivering.target(partial(self.batch_counts.arrived, query)),
             self._plan.output_mode,

@@ -26,6 +26,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock.spark.checkpoint import Checkpoint, CheckpointError
+from penstock.spark.private_api import analyzed_plan, plan_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -123,12 +124,12 @@ OWN: Final = ("pyspark.", "builtins", "pandas.", "pyarrow.", "penstock.")
 
 def code_of_functions(frame: DataFrame) -> list[str]:
     """A line for each function that keeps state."""
-    java: Any = getattr(frame, "_jdf", None)
-    if java is None:
+    plan = analyzed_plan(frame)
+    if plan is None:
         return []
     return [
         f"the code of {node.nodeName()}: {digest_of(function_in(node))}"
-        for node in plan_nodes(java.queryExecution().analyzed())
+        for node in plan_nodes(plan)
         if node.nodeName() in WITH_FUNCTION
     ]
 
@@ -230,7 +231,7 @@ class PlanNode(NamedTuple):
 
 def stateful_operators(frame: DataFrame) -> list[str]:
     """The operators of a stream that keep state, from the last one up to the first."""
-    nodes = list(nodes_in(analyzed_plan(frame)))
+    nodes = list(nodes_in(shown_plan(frame)))
     trace = ColumnTrace(nodes)
     kept = [each for number, each in enumerate(nodes) if keeps_state(nodes, number)]
     if not kept:
@@ -239,14 +240,11 @@ def stateful_operators(frame: DataFrame) -> list[str]:
     return [*map(trace.text_of, kept), *map(trace.text_of, marks), *code_of_functions(frame)]
 
 
-def analyzed_plan(frame: DataFrame) -> str:
+def shown_plan(frame: DataFrame) -> str:
     """Spark's plan, one operator on each line, with all their columns."""
-    java: Any = getattr(frame, "_jdf", None)
+    java = analyzed_plan(frame)
     if java is not None:
-        plan: str = (
-            java.queryExecution().analyzed().treeString(True, False, MAX_FIELDS, False, False)
-        )
-        return plan
+        return plan_text(java, MAX_FIELDS)
     with all_fields(frame), redirect_stdout(io.StringIO()) as said:  # Connect has only this
         frame.explain(extended=True)
     _, _, rest = said.getvalue().partition("== Analyzed Logical Plan ==\n")

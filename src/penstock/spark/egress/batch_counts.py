@@ -21,9 +21,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from penstock.spark.private_api import dataframe_of, last_execution
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming import StreamingQuery
 
 __all__ = [
     "BatchCount",
@@ -56,11 +58,10 @@ class LateRowCount:
 
         By the places of these among all operators with state, in the sequence of Spark's reports.
         """
-        handle: Any = getattr(query, "_jsq", None)
-        if handle is None:
-            return {}
         try:
-            execution = handle.streamingQuery().lastExecution()
+            execution = last_execution(query)
+            if execution is None:
+                return {}
             dropped = self._has_dropped(execution.executedPlan())
             return found_in(self._session, execution) if dropped else {}
         except Exception as error:
@@ -102,19 +103,16 @@ def found_in(session: SparkSession, execution: Any) -> dict[int, int]:
 
 def before_watermark(session: SparkSession, execution: Any, grouping: Any, watermark: int) -> int:
     """The rows upstream of an aggregation whose group had ended when the watermark stood there."""
-    from pyspark.sql import DataFrame
     from pyspark.sql.functions import col, lit, timestamp_millis
 
-    jvm: Any = session._jvm
     own = execution.sparkSession()  # that of the query alone
     columns = list(items(grouping.child().output()))
     time = next(column for column in items(grouping.groupingExpressions()) if has_watermark(column))
     place = next(place for place, each in enumerate(columns) if each.exprId().equals(time.exprId()))
-    dataset = jvm.org.apache.spark.sql.classic.Dataset
     configuration = own.conf()
     configuration.set(CHECK, "false")  # what is streamed is a range of rows by now
     try:
-        rows = DataFrame(dataset.ofRows(own, grouping.child()), session)
+        rows = dataframe_of(session, own, grouping.child())
         rows = rows.toDF(*(f"column_{number}" for number in range(len(columns))))
         end = f"column_{place}" + (".end" if time.dataType().typeName() == "struct" else "")
         return int(rows.where(col(end) <= timestamp_millis(lit(watermark))).count())

@@ -37,6 +37,7 @@ from penstock.runtime import shorten
 from penstock.spark.egress.dataframe_sinks import BatchFanOut
 from penstock.spark.egress.token_gate import TokenGate
 from penstock.spark.failures import SparkUnavailable, Stopped
+from penstock.spark.private_api import call_connection, is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -176,7 +177,7 @@ class BatchTransport(Protocol):
 
 def transport_from(session: SparkSession, deliver: Deliver, share: BatchFanOut) -> BatchTransport:
     """The way back from ``session``, for what is left of a batch when Spark's sinks have it."""
-    if type(session).__module__.startswith("pyspark.sql.connect"):
+    if is_remote(session):
         host = address_towards(session)
         return SocketTransport(deliver, host, share, certificate_for(host))
     return CallbackTransport(deliver, share)
@@ -204,8 +205,7 @@ class CallbackTransport:
         return self._take
 
     def _take(self, frame: DataFrame, number: int) -> None:
-        gateway: Any = frame.sparkSession.sparkContext._gateway
-        self._connections.add(gateway._gateway_client.get_thread_connection())
+        self._connections.add(call_connection(frame))
         try:
             self._share(frame, number, partial(self._deliver, number))
         except Exception as error:

@@ -22,11 +22,12 @@ from penstock.spark.failures import (
     WorkerLost,
     explained,
 )
+from penstock.spark.private_api import is_remote
 from penstock.spark.workers.journal_source import JournalRead
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming import StreamingQuery
 
 __all__ = [
     "PAUSES",
@@ -259,6 +260,5 @@ class Query:
 
 def page_of(session: SparkSession) -> str | None:
     """The page of a session on which its queries are, if it serves one."""
-    context = getattr(session, "_sc", None)  # Spark Connect has none
-    address = None if context is None else context.uiWebUrl
+    address = None if is_remote(session) else session.sparkContext.uiWebUrl
     return f"{address}/StreamingQuery/" if address else None

@@ -19,6 +19,7 @@ from penstock.spark.ingest.ddl import (
     parse_schema,
     write_fields,
 )
+from penstock.spark.private_api import arrow_type_of, spark_schema_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -67,9 +68,7 @@ class Schema:
     @cached_property
     def spark(self) -> StructType:
         """The schema as pyspark has it; needs no Java."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        return from_arrow_schema(self.arrow)
+        return spark_schema_of(self.arrow)
 
     def __str__(self) -> str:
         return self.ddl
@@ -85,12 +84,11 @@ def _is_struct_type(given: object) -> bool:
 
 def _from_spark(struct: StructType) -> pa.Schema:
     from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_type
 
     fields = []
     for field in struct:
         try:
-            kind = to_arrow_type(field.dataType, timezone="UTC")
+            kind = arrow_type_of(field.dataType)
         except PySparkException:
             kind = None
         if kind is None:

@@ -2,8 +2,6 @@
 
 ``spark_session.py``  the Spark session of a pipeline: embedded, on a cluster, by Spark Connect, or
                       handed in
-``gateway.py``        the connection to the JVM: its calls come from no other, and a JVM that is
-                      gone says so once
 ``reachable.py``      whether somebody listens where a cluster is said to be; Spark itself would ask
                       for minutes
 ``stop_signals.py``   who is told that a service is to stop: the user's program, and none of Spark's

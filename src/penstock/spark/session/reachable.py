@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from penstock.runtime import shown_address
 from penstock.spark.failures import SparkUnavailable
+from penstock.spark.private_api import connect_channel, limit_retries_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,10 +42,9 @@ def require_reachable(what: str, address: str, port: int, timeout: float) -> Non
 def require_connect_server(address: str, timeout: float) -> None:
     """Refuse ``address`` if nobody there speaks the protocol of Spark Connect in time."""
     import grpc
-    from pyspark.sql.connect.client import DefaultChannelBuilder
 
     require_reachable("the Spark Connect server", address, 15002, timeout)
-    channel = DefaultChannelBuilder(address).toChannel()
+    channel = connect_channel(address)
     try:
         grpc.channel_ready_future(channel).result(timeout)
     except grpc.FutureTimeoutError:
@@ -61,20 +61,7 @@ def limit_retries(session: SparkSession, timeout: float) -> None:
 
     The session itself would try for ten minutes, and hold up all that need it.
     """
-    from pyspark.sql.connect.client.retries import DefaultPolicy
-
-    client: Any = session.client
-    pause = timeout / RETRIES
-    client.set_retry_policies(
-        [
-            DefaultPolicy(
-                max_retries=RETRIES,
-                backoff_multiplier=1.0,
-                initial_backoff=round(pause * 1_000),
-                jitter=0,
-            )
-        ]
-    )
+    limit_retries_of(session, RETRIES, timeout / RETRIES)
 
 
 def hosts_of(address: str, port: int) -> Iterator[tuple[str, int]]:

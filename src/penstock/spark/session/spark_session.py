@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.java import JavaUnavailable, find_runtime, java_home
 from penstock.runtime import shorten, shown_address
 from penstock.spark.failures import SparkUnavailable, explained
-from penstock.spark.session.gateway import log_lost_jvm_once, require_token_of_calls
+from penstock.spark.private_api import (
+    active_context,
+    first_java_class,
+    forget_dead_jvm,
+    is_alive,
+    is_remote,
+    log_lost_jvm_once,
+    require_token_of_calls,
+)
 from penstock.spark.session.reachable import (
     limit_retries,
     require_connect_server,
@@ -24,7 +32,6 @@ from penstock.spark.session.reachable import (
 from penstock.spark.session.stop_signals import unheard_by_jvm
 
 if TYPE_CHECKING:
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
 __all__ = [
@@ -102,8 +109,7 @@ class SparkSettings:
     @property
     def is_remote(self) -> bool:
         """Whether functions for batches run on a server of Spark Connect, and not here."""
-        kind = type(self.session).__module__
-        return self.remote is not None or kind.startswith("pyspark.sql.connect")
+        return self.remote is not None or is_remote(self.session)
 
 
 def is_here(master: str | None) -> bool:
@@ -166,26 +172,16 @@ def _require_pyspark() -> None:
 def _is_running(session: Any) -> bool:
     if hasattr(session, "is_stopped"):  # Spark Connect
         return not session.is_stopped
-    return _runs(session.sparkContext)
-
-
-def _runs(context: SparkContext) -> bool:
-    from py4j.protocol import Py4JError
-
-    try:
-        return context._jsc is not None and not context._jsc.sc().isStopped()
-    except (Py4JError, OSError):  # the JVM is gone
-        return False
+    return is_alive(session.sparkContext)
 
 
 def _running(settings: SparkSettings) -> SparkSession | None:
     """The session of this process, which can have one master only."""
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    context = SparkContext._active_spark_context
-    if context is None or not _runs(context):
-        _forget_dead_gateway()
+    context = active_context()
+    if context is None or not is_alive(context):
+        forget_dead_jvm()
         return None
     if settings.master not in (None, context.master):
         raise SparkUnavailable(
@@ -193,18 +189,6 @@ def _running(settings: SparkSettings) -> SparkSession | None:
             f"{settings.master} as well; stop that session before"
         )
     return SparkSession.Builder().getOrCreate()
-
-
-def _forget_dead_gateway() -> None:
-    """Let a new JVM be started if the last one was killed, which is not foreseen by pyspark."""
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    process = getattr(SparkContext._gateway, "proc", None)
-    if process is not None and process.poll() is not None:
-        SparkContext._active_spark_context = None
-        SparkContext._gateway = SparkContext._jvm = None
-        SparkSession._instantiatedSession = None
 
 
 def _started(settings: SparkSettings) -> SparkSession:
@@ -227,7 +211,8 @@ def _started(settings: SparkSettings) -> SparkSession:
             session = _made(settings, {"spark.master": master, **_options(settings)}, master)
     except JavaUnavailable as reason:
         raise SparkUnavailable(str(reason)) from None
-    require_token_of_calls(session.sparkContext._gateway)
+    require_token_of_calls(session)
+    _write_checkpoints_fast(session, settings)
     return session
 
 
@@ -250,6 +235,7 @@ def _connected(settings: SparkSettings) -> SparkSession:
     require_connect_server(settings.remote, settings.timeout)
     session = _made(settings, {"spark.remote": settings.remote, **SESSION}, settings.remote)
     limit_retries(session, settings.timeout)
+    _write_checkpoints_fast(session, settings)
     return session
 
 
@@ -268,15 +254,24 @@ def _made(settings: SparkSettings, options: Mapping[str, str], place: str) -> Sp
         raise SparkUnavailable(words.replace(place, shown_address(place))) from None
 
 
+def _write_checkpoints_fast(session: SparkSession, settings: SparkSettings) -> None:
+    """Only when Spark runs can it be asked where it has the class."""
+    if CHECKPOINT_FILES not in settings.options:
+        found = first_java_class(session, FAST_CHECKPOINT_FILES)
+        if found is not None:
+            session.conf.set(CHECKPOINT_FILES, found)
+
+
 SESSION: Final = {
-    # A quarter of the time of the default for the two files that Spark writes for each batch.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing."
-        "FileSystemBasedCheckpointFileManager"
-    ),
     # As elements: a datetime without a time zone means the same on every machine.
     "spark.sql.session.timeZone": "UTC",
 }
+CHECKPOINT_FILES: Final = "spark.sql.streaming.checkpointFileManagerClass"
+FAST_CHECKPOINT_FILES: Final = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager",
+    "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager",
+)
+"""A quarter of the time of the default for the two files that Spark writes for each batch."""
 LOOPBACK: Final = "127.0.0.1"
 HERE: Final = {
     "spark.driver.bindAddress": LOOPBACK,

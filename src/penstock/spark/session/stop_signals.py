@@ -16,6 +16,8 @@ from subprocess import Popen
 from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
+from penstock.spark.private_api import jvm_started_by
+
 __all__ = ["heard_by_children", "unheard_by_jvm", "unheard_here"]
 
 STOP: Final = (signal.SIGTERM, signal.SIGINT)
@@ -27,15 +29,8 @@ def unheard_by_jvm() -> Iterator[None]:
 
     A JVM that is started with a signal ignored leaves it so, and so do those that it starts.
     """
-    from pyspark import java_gateway
-
-    names = vars(java_gateway)
-    before = names["Popen"]
-    names["Popen"] = started_deaf
-    try:
+    with jvm_started_by(started_deaf):
         yield
-    finally:
-        names["Popen"] = before
 
 
 def started_deaf(

@@ -11,15 +11,11 @@ import pickle
 from base64 import b64decode
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadLimit,
-    ReadMaxRows,
-    SupportsTriggerAvailableNow,
-)
 from pyspark.sql.types import StructType
 
 from penstock.spark.ingest.schema import Schema
@@ -29,7 +25,15 @@ from penstock.spark.workers.functions import FusedFunctions, FusedPass
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FORMAT", "JournalRead", "JournalSource", "offset", "position_of"]
+__all__ = [
+    "FORMAT",
+    "JournalRead",
+    "JournalSource",
+    "JournalStream",
+    "SelfBoundedStream",
+    "offset",
+    "position_of",
+]
 
 FORMAT: Final = "penstock-journal"
 
@@ -52,8 +56,8 @@ def position_of(offset: dict[str, Any], identity: str) -> int:
 class JournalSource(DataSource):
     """The rows of a journal.
 
-    Options: ``path`` of the journal, ``batch_rows``, and ``through``, the text of what the rows go
-    through as they are read.
+    Options: ``path`` of the journal, ``batch_rows``, the ``checkpoint`` of the query, and
+    ``through``, the text of what the rows go through as they are read.
     """
 
     @classmethod
@@ -65,6 +69,7 @@ class JournalSource(DataSource):
         super().__init__(options)
         self._reader = JournalReader(options["path"])
         self._batch_rows = int(options["batch_rows"])
+        self._checkpoint = options["checkpoint"]
         self._through: str | None = options.get("through")
 
     def schema(self) -> StructType:
@@ -73,15 +78,29 @@ class JournalSource(DataSource):
 
     def streamReader(self, schema: StructType) -> JournalStream:  # noqa: N802 - Spark's name
         """The same as a stream."""
-        return JournalStream(self._reader, self._batch_rows, self._through)
+        kind = stream_kind()
+        return kind(self._reader, self._batch_rows, self._checkpoint, self._through)
+
+
+def stream_kind() -> type[JournalStream]:
+    """The kind of stream that suits this Spark: releases before 4.2 have no limits for a batch."""
+    if find_spec("pyspark.sql.streaming.datasource") is None:
+        return SelfBoundedStream
+    from penstock.spark.workers.limited_stream import LimitedStream
+
+    return LimitedStream
 
 
 @dataclass(frozen=True)
 class JournalRead:
-    """How a query reads a journal."""
+    """How a query reads a journal.
+
+    ``checkpoint``  the place that the journal and Spark's checkpoint share
+    """
 
     journal: str
     batch_rows: int
+    checkpoint: str
     through: FusedFunctions | None = None
 
     def frame(self, session: SparkSession) -> DataFrame:
@@ -89,6 +108,7 @@ class JournalRead:
         session.dataSource.register(JournalSource)
         reader = session.readStream.format(FORMAT).option("path", self.journal)
         reader = reader.option("batch_rows", str(self.batch_rows))
+        reader = reader.option("checkpoint", self.checkpoint)
         if self.through is not None:
             reader = reader.option("through", self.through.text).schema(self.through.schema.spark)
         return reader.load()
@@ -102,37 +122,25 @@ class JournalRows(InputPartition):
         self.end = end
 
 
-class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Lets Spark read a journal in batches of bounded size."""
+class JournalStream(DataSourceStreamReader):
+    """Lets Spark read a journal. Each kind of it knows where the next batch begins and ends."""
 
-    def __init__(self, journal: JournalReader, batch_rows: int, through: str | None = None) -> None:
+    def __init__(
+        self,
+        journal: JournalReader,
+        batch_rows: int,
+        checkpoint: str,
+        through: str | None = None,
+    ) -> None:
         self._journal = journal
         self._batch_rows = batch_rows
+        self._checkpoint = checkpoint
         self._through = through
         self._identity = journal.identity
-        self._final: int | None = None
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new query begins."""
         return offset(self._identity, self._journal.start())
-
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """The bound of a batch, whatever else the query says."""
-        return ReadMaxRows(self._batch_rows)
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Where the next batch ends."""
-        position = position_of(start, self._identity)
-        most = limit.max_rows if isinstance(limit, ReadMaxRows) else self._batch_rows
-        return offset(self._identity, max(position, min(self._end(), position + most)))
-
-    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """How far the journal goes, from which Spark computes how far it lags behind."""
-        return offset(self._identity, self._journal.end())
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """What comes from now on belongs to a later query."""
-        self._final = self._journal.end()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """The parts of a batch, in order."""
@@ -154,5 +162,32 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """The reader holds nothing."""
 
-    def _end(self) -> int:
-        return self._journal.end() if self._final is None else self._final
+    def _bounded(self, start: int, end: int, most: int) -> dict[str, Any]:
+        """The end of a batch of at most so many rows, which is never before its start."""
+        return offset(self._identity, max(start, min(end, start + most)))
+
+
+class SelfBoundedStream(JournalStream):
+    """For a Spark that asks how far a stream goes, and always takes all of it.
+
+    So what it is told is where the next batch shall end, and the stream has to know by itself where
+    that batch begins: where the last one ends that Spark has planned. That is what Spark was told
+    last, since it plans a batch as soon as there is a row. A reader that was just started, maybe
+    again, finds it in Spark's own log. Spark asks, writes that log and asks again on one thread.
+    """
+
+    _planned: int | None = None
+
+    def latestOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where the next batch ends."""
+        if self._planned is None:
+            self._planned = self._planned_before()
+        end = self._bounded(self._planned, self._journal.end(), self._batch_rows)
+        self._planned = position_of(end, self._identity)
+        return end
+
+    def _planned_before(self) -> int:
+        from penstock.spark.checkpoint import Checkpoint  # late: the tasks that read do without it
+
+        planned = Checkpoint(self._checkpoint).planned_end(self._identity)
+        return self._journal.start() if planned is None else planned

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from penstock.spark.plan import SparkPlan
+from penstock.spark.private_api import pickled
 from penstock.spark.workers.functions import FrameStage, FusedFunctions, FusedPass, leading
 
 __all__ = ["divided", "require_sendable"]
@@ -17,8 +18,6 @@ LONGEST: Final = 1 << 16
 
 def require_sendable(plan: SparkPlan) -> None:
     """Refuse a function that refers to something that cannot leave this process."""
-    from pyspark import cloudpickle
-
     sent: list[tuple[str, object]] = [
         (stage.name, stage.sent if isinstance(stage, FrameStage) else stage.function)
         for stage in plan.stages
@@ -27,7 +26,7 @@ def require_sendable(plan: SparkPlan) -> None:
         sent += [("for_each_batch", sink.sent) for sink in plan.sinks]
     for name, function in sent:
         try:
-            cloudpickle.dumps(function)
+            pickled(function)
         except Exception as error:
             raise TypeError(
                 f"{name} got a function that cannot be sent to Spark's workers: {error}; "
@@ -37,13 +36,11 @@ def require_sendable(plan: SparkPlan) -> None:
 
 def divided(plan: SparkPlan) -> tuple[FusedFunctions | None, SparkPlan]:
     """The stages that can run where the journal is read, which saves a crossing; and the rest."""
-    from pyspark import cloudpickle
-
     stages = leading(plan.stages)
     if plan.first is not None or not stages:
         return None, plan
     way = FusedPass(stages, plan.inputs[0].schema)
-    text = b64encode(cloudpickle.dumps(way)).decode()
+    text = b64encode(pickled(way)).decode()
     if len(text) > LONGEST:
         return None, plan
     return FusedFunctions(text, way.last), replace(plan, stages=plan.stages[len(stages) :])

@@ -24,13 +24,13 @@ from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, Final
 
-from pyspark import daemon
-
+from penstock.spark.private_api import worker_daemon, worker_main, wrap_worker_main
 from penstock.spark.session.stop_signals import heard_by_children, unheard_here
 
 __all__ = ["PromptReceipts", "worker"]
 
 QUICKACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
+daemon: Final = worker_daemon()
 run_task: Final = daemon.worker
 
 
@@ -55,9 +55,7 @@ class PromptReceipts(io.RawIOBase):
 
 def worker(connection: socket.socket, authenticated: bool) -> int:
     """What pyspark calls for each task, in a process of its own."""
-    from pyspark import worker as tasks
-
-    vars(tasks)["main"] = partial(read_promptly, connection, main_of_pyspark())
+    wrap_worker_main(partial(read_promptly, connection, main_of_pyspark()))
     with ending_without_jvm():
         code: int = run_task(connection, authenticated)
     if not gc.get_freeze_count():
@@ -69,12 +67,8 @@ def worker(connection: socket.socket, authenticated: bool) -> int:
 @cache
 def main_of_pyspark() -> Callable[[Any, Any], None]:
     """Only after the fork, since it may start threads; called once in each worker."""
-    from pyspark import worker as tasks
-
     heard_by_children()
-
-    main: Callable[[Any, Any], None] = tasks.main
-    return main
+    return worker_main()
 
 
 def read_promptly(
