@@ -24,6 +24,8 @@ from tools.java import QUESTION, provide_java
 ROOT = Path(__file__).resolve().parent
 OLDEST_PYTHON = (3, 11)
 FOLDER = "PENSTOCK_DEV_ENVIRONMENT"  # how one Python tells another which environment to use
+PYTHON_NEEDS = "a version, such as 3.13, or the path of a Python"
+SPARK_NEEDS = "a series, such as 4.0"
 OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11")
 
 # What uv locks for each set of requirements. Every command installs "dev"; another set is
@@ -55,9 +57,24 @@ REQUIREMENT_SETS = {
         "--constraint=requirements/test-tools.txt",
     ),
 }
+# Each older series of Spark stands in for the set "spark", beside the same others.
+NEWEST_SPARK = "4.3"
+OLDER_SPARKS = ("4.0", "4.1", "4.2")
+for series in OLDER_SPARKS:
+    REQUIREMENT_SETS[f"spark-{series}"] = (
+        "--extra=spark",
+        f"--group=spark-{series}",
+        "--group=data",
+        "--constraint=requirements/dev.txt",
+        "--constraint=requirements/tool.txt",
+        "--constraint=requirements/test-tools.txt",
+    )
 
 # What the tests import, and so what the type checker reads.
 TESTED = ("java", "jvm", "spark", "tool", "test-tools")
+
+# What --spark runs if nothing else is named: the folders in which a test may start Spark.
+TESTS_OF_SPARK = ("tests/spark", "tests/pipeline", "tests/connectors/test_on_spark.py")
 
 TOOLS = {
     "ruff check": ("ruff", "check"),
@@ -203,16 +220,19 @@ def help_text() -> str:
 
 Further arguments of demo, test and bench go to the demo, pytest and the benchmarks.
 Every command sets up what it needs in .venv; nothing has to be installed before.
-With --python 3.13, or the path of a Python, it runs under that one, in .venv-3.13."""
+With --python 3.13, or the path of a Python, it runs under that one, in .venv-3.13.
+With --spark 4.0 it runs with the last release of that series of Spark, in .venv-spark-4.0; then
+test alone runs {", ".join(TESTS_OF_SPARK)}.
+The series are {", ".join(OLDER_SPARKS)} and {NEWEST_SPARK}, which is the one in .venv."""
 
 
-def without_python(arguments: list[str]) -> tuple[str, list[str]]:
-    """The Python that ``--python`` asks for, if it does, and the other arguments."""
-    if "--python" not in arguments:
+def without_option(option: str, needs: str, arguments: list[str]) -> tuple[str, list[str]]:
+    """What ``option`` asks for, if it is there, and the other arguments."""
+    if option not in arguments:
         return "", arguments
-    at = arguments.index("--python")
+    at = arguments.index(option)
     if at + 1 == len(arguments):
-        raise Problem("--python needs a version, such as 3.13, or the path of a Python.")
+        raise Problem(f"{option} needs {needs}.")
     return arguments[at + 1], arguments[:at] + arguments[at + 2 :]
 
 
@@ -227,6 +247,17 @@ def go_on_under(python: str, arguments: list[str]) -> NoReturn:
         raise Problem(f"--python {python}: there is no {name} that works; is it on PATH?")
     os.environ[FOLDER] = f".venv-{version}"
     os.execv(path, [path, str(ROOT / "dev.py"), *arguments])
+
+
+def environment_for(series: str) -> Environment:
+    """The environment of this Python and a series of Spark; that of the newest has no own name."""
+    folder = os.environ.pop(FOLDER, ".venv")
+    if series in ("", NEWEST_SPARK):
+        return Environment(ROOT, folder)
+    if series not in OLDER_SPARKS:
+        known = ", ".join((*OLDER_SPARKS, NEWEST_SPARK))
+        raise Problem(f"--spark {series}: there are locks for {known}.")
+    return Environment(ROOT, f"{folder}-spark-{series}", {"spark": f"spark-{series}"})
 
 
 def require_python(arguments: list[str]) -> None:
@@ -255,12 +286,14 @@ def main(arguments: list[str]) -> int:
         if not arguments or arguments[0] not in COMMANDS:
             given = f"unknown command {arguments[0]!r}" if arguments else "no command given"
             raise Problem(f"{given}; the commands are {', '.join(COMMANDS)}. See --help.")
-        python, arguments = without_python(arguments)
+        python, arguments = without_option("--python", PYTHON_NEEDS, arguments)
         if python:
             go_on_under(python, arguments)
         require_python(arguments)
-        environment = Environment(ROOT, os.environ.pop(FOLDER, ".venv"))
-        return COMMANDS[arguments[0]](environment, arguments[1:])
+        series, arguments = without_option("--spark", SPARK_NEEDS, arguments)
+        if series and arguments == ["test"]:
+            arguments = ["test", *TESTS_OF_SPARK]
+        return COMMANDS[arguments[0]](environment_for(series), arguments[1:])
     except (Problem, OSError) as problem:
         say(str(problem))
         return 2

@@ -42,10 +42,15 @@ class Environment:
     Each set has its lock file ``requirements/<set>.txt``. It counts as installed when its stamp,
     written last of all, matches the lock file, the project and the Python that runs this, and
     what it installed is still there. An environment without all that is built anew.
+
+    ``stand_ins`` are the sets that it has instead of others, by the names of these.
     """
 
-    def __init__(self, root: Path, name: str = ".venv") -> None:
+    def __init__(
+        self, root: Path, name: str = ".venv", stand_ins: dict[str, str] | None = None
+    ) -> None:
         self.root = root
+        self.stand_ins = stand_ins or {}
         self.folder = root / name
         self.scripts = self.folder / "bin"
         self.python = self.scripts / "python"
@@ -56,13 +61,14 @@ class Environment:
 
         From here to the end of this process nobody else changes the environment.
         """
+        sets = [self.stand_ins.get(name, name) for name in further_sets]
         self._acquire(fcntl.LOCK_SH)
-        if all(self.holds(name) for name in ("dev", *further_sets)):
+        if all(self.holds(name) for name in ("dev", *sets)):
             return
         with self.alone():
             if not self.holds("dev"):
                 self._build()
-            for name in further_sets:
+            for name in sets:
                 if not self.holds(name):
                     self._install(name)
 

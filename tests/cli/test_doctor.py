@@ -55,7 +55,7 @@ def test_a_missing_spark_is_a_problem_with_its_command(monkeypatch: pytest.Monke
     code, found = findings()
     assert code == 1
     assert found["spark"]["state"] == "problem"
-    assert "pyspark 4.3 or newer, below 4.4 is needed, and none" in found["spark"]["text"]
+    assert "pyspark 4.0 or newer, below 4.4 is needed, and none" in found["spark"]["text"]
     assert found["spark"]["remedy"] == "pip install 'penstock[spark]'"
 
 

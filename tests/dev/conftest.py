@@ -28,9 +28,13 @@ trap 'echo Traceback >&2; exit 1' INT
 echo "$*" >> calls
 if [ -p gate ]; then read line < gate; fi
 if [ -e "fail-$1" ]; then echo "no space left"; exit 3; fi
+case "$*" in
+    *.venv-spark-4.0*) folder=.venv-spark-4.0 ;;
+    *) folder=.venv ;;
+esac
 case "$1" in
-    venv) mkdir -p .venv/bin .venv/lib/python/site-packages && cp tool .venv/bin/python ;;
-    pip)  mkdir -p .venv/lib/python/site-packages/thing-1.0.dist-info ;;
+    venv) mkdir -p $folder/bin $folder/lib/python/site-packages && cp tool $folder/bin/python ;;
+    pip)  mkdir -p $folder/lib/python/site-packages/thing-1.0.dist-info ;;
 esac
 """
 

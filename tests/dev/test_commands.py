@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from dev import COMMANDS, REQUIREMENT_SETS, ROOT, TOOLS
+from dev import (
+    COMMANDS,
+    NEWEST_SPARK,
+    OLDER_SPARKS,
+    REQUIREMENT_SETS,
+    ROOT,
+    TESTS_OF_SPARK,
+    TOOLS,
+)
 from tests.dev.conftest import Checkout
 
 OLD_PYTHON = "sys.version_info = (3, 9, 18, 'final', 0)"
@@ -129,15 +138,49 @@ def test_another_python_has_an_environment_of_its_own(checkout: Checkout) -> Non
     assert checkout.set_ups() == 1
 
 
+def test_an_older_spark_has_an_environment_of_its_own_with_its_own_lock(
+    checkout: Checkout,
+) -> None:
+    runs = "python -m pytest -n4 --dist=worksteal"
+    tests = " ".join(TESTS_OF_SPARK)
+    assert checkout.run("test", "--spark", "4.0")[:2] == (0, f"{runs} {tests}\n")
+    calls = (checkout.root / "calls").read_text()
+    assert f"{checkout.root}/.venv-spark-4.0" in calls
+    assert "requirements/spark-4.0.txt" in calls
+    assert "requirements/spark.txt" not in calls
+    assert checkout.run("test", "--spark", "4.0", "-x")[:2] == (0, f"{runs} -x\n")
+    assert (checkout.root / "calls").read_text() == calls
+
+
+def test_the_newest_spark_is_the_one_in_the_environment_of_all_commands(checkout: Checkout) -> None:
+    checkout.run("test", "-x")
+    calls = (checkout.root / "calls").read_text()
+    code, output, _ = checkout.run("test", "--spark", NEWEST_SPARK)
+    assert (code, output.split()[-len(TESTS_OF_SPARK) :]) == (0, list(TESTS_OF_SPARK))
+    assert (checkout.root / "calls").read_text() == calls
+
+
+def test_the_project_takes_each_series_of_spark_that_has_a_lock_and_no_newer_one() -> None:
+    project = tomllib.loads(Path(ROOT, "pyproject.toml").read_text())
+    major, minor = map(int, NEWEST_SPARK.split("."))
+    wanted = f"pyspark[connect]>={OLDER_SPARKS[0]},<{major}.{minor + 1}"
+    assert wanted in project["project"]["optional-dependencies"]["spark"]
+    for series in OLDER_SPARKS:
+        assert f"\npyspark=={series}." in Path(ROOT, f"requirements/spark-{series}.txt").read_text()
+    assert f"\npyspark=={NEWEST_SPARK}." in Path(ROOT, "requirements/spark.txt").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
+        (["--spark"], "--spark needs a series, such as 4.0"),
+        (["--spark", "3.5"], "--spark 3.5: there are locks for 4.0, 4.1, 4.2, 4.3"),
         (["--python"], "--python needs a version, such as 3.13, or the path of a Python"),
         (["--python", "2.99"], "--python 2.99: there is no python2.99 that works; is it on PATH?"),
         (["--python", "/no/python"], "there is no /no/python that works"),
     ],
 )
-def test_a_python_that_is_not_there_is_named(
+def test_a_python_or_spark_that_is_not_there_is_named(
     checkout: Checkout, arguments: list[str], reason: str
 ) -> None:
     code, output, errors = checkout.run("test", *arguments)

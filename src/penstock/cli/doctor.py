@@ -250,7 +250,7 @@ SERVING: Final = (Package("starlette", "0.45"), Package("uvicorn", "0.34"))
 EXTRAS: Final[Mapping[str, tuple[Package, ...]]] = {
     "cli": (Package("click", "8.1"), Package("rich", "13")),
     "spark": (
-        Package("pyspark", "4.3", "4.4"),
+        Package("pyspark", "4.0", "4.4"),
         Package("pyarrow", "18"),
         Package("pandas", "2.2", "3"),
     ),
