@@ -50,7 +50,7 @@ def test_a_command_without_arguments_refuses_them(checkout: Checkout, command: s
     ("command", "runs"),
     [
         ("demo", "python -m penstock.demo --slow 3"),
-        ("test", "python -m pytest -n4 --dist=worksteal --slow 3"),
+        ("test", "python -m pytest -n6 --dist=worksteal --slow 3"),
         ("bench", "python -m benchmarks --slow 3"),
     ],
 )

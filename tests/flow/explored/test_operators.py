@@ -568,7 +568,7 @@ EVERY_SCENARIO = pytest.mark.parametrize("scenario", [*SCENARIOS, *TIMED])
 
 @EVERY_SCENARIO
 def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> None:
-    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=1.5, race_timers=scenario in TIMED)
+    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=0.75, race_timers=scenario in TIMED)
 
 
 @pytest.mark.full

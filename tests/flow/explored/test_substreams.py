@@ -230,7 +230,7 @@ SCENARIOS: list[Scenario] = [
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> None:
-    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=3)
+    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=1)
 
 
 @pytest.mark.full

@@ -152,7 +152,7 @@ IN_MANY_MANNERS: dict[str, tuple[Apply, dict[str, Any]]] = {
 }
 
 ELEMENTS_AND_ENDS = ["1.1", "1.4", "1.5", "2.1", "2.6", "3.13"]
-ELEMENTS_EVERY_TIME = ("a queue", "a buffer", "a filter", "a limit", "a summary", "threads")
+ELEMENTS_EVERY_TIME = ("a buffer", "a limit", "threads")
 
 
 @pytest.mark.parametrize("manner", ["a map without a buffer"])

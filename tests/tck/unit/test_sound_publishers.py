@@ -75,7 +75,7 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[int], Any], dict[str, Any]]] = {
 }
 
 
-EVERY_TIME = ("a coroutine", "endless", "a thread", "few elements", "no elements")
+EVERY_TIME = ("a coroutine", "a thread", "no elements")
 
 
 @pytest.mark.parametrize("manner", quick(IN_MANY_MANNERS, EVERY_TIME))

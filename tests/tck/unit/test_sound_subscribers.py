@@ -87,9 +87,7 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 
 
 EVERY_TIME = (
-    "one by one", "everything at once", "in batches", "takes three", "takes one", "wants nothing",
-    "manual, with controls", "pulled", "by a generator", "on a thread", "by a condition",
-    "on a pool", "in parallel", "paced by a timer", "steered from anywhere", "loses patience",
+    "everything at once", "takes three", "wants nothing", "manual, with controls", "on a thread",
     "on a loop of its own",
 )  # fmt: skip
 
