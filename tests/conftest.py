@@ -17,6 +17,7 @@ from hypothesis import settings
 from penstock.java import JavaUnavailable
 from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.expectation import TIMEOUT
+from tests.order import in_shares
 from tests.rules.fixtures import engine, undelivered, without_gc
 
 __all__ = ["engine", "undelivered", "without_gc"]
@@ -94,6 +95,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if is_needed and (reason := why_not(need)):
                 config.stash[MISSING].append(f"{need.complaint}: {reason}")
                 leave_out(need.marker, config, items)
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = in_shares(items, [item.nodeid for item in items], processes)
 
 
 def leave_sockets_to_older_sparks(items: list[pytest.Item]) -> None:
@@ -128,6 +131,24 @@ def why_not(need: Need) -> str:
     except (JavaUnavailable, LookupError, ImportError) as reason:
         return str(reason)
     return ""
+
+
+class FailuresAtOnce:
+    """Says which test has failed when it has; why is said at the end."""
+
+    def __init__(self, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._reporter.write(f"\nFAILED {report.nodeid}\n", red=True)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    plugins = session.config.pluginmanager
+    reporter = plugins.get_plugin("terminalreporter")
+    if reporter is not None and session.config.option.verbose <= 0:  # else it says so anyway
+        plugins.register(FailuresAtOnce(reporter))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -1,4 +1,4 @@
-"""Long tests run on request only, and their absence is always shown."""
+"""Long tests run on request only, fast ones first, and a failure is told at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from dev import ROOT
+from tests.order import LONGEST, SLOW, in_shares
+from tests.style.project import python_files
 
 SUITE = """
 import pytest
@@ -36,13 +38,39 @@ def test_full_runs_the_long_tests_too(tmp_path: Path) -> None:
     assert "2 passed" in lines[-1]
 
 
-def run_suite(folder: Path, *options: str) -> list[str]:
+@pytest.mark.parametrize("processes", ["-n0", "-n2"])
+def test_a_failure_is_told_before_the_end(tmp_path: Path, processes: str) -> None:
+    (tmp_path / "test_wrong.py").write_text("def test_it():\n    assert False\n")
+    lines = run_suite(tmp_path, processes, code=1)
+    told = lines.index("FAILED test_wrong.py::test_it")
+    assert told < next(at for at, line in enumerate(lines) if "= FAILURES =" in line)
+
+
+def test_each_process_begins_with_fast_tests_but_one_with_the_longest() -> None:
+    names = ["tests/tck/unit/a", "tests/core/a", "tests/faults/a", "tests/core/b", "tests/spark/a"]
+    assert in_shares(names, names, 2) == [
+        "tests/faults/a", "tests/core/a", "tests/tck/unit/a", "tests/core/b", "tests/spark/a",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("processes", range(1, 9))
+def test_whatever_the_number_of_processes_each_test_runs_once(processes: int) -> None:
+    names = [path.as_posix() for path in python_files("tests")]
+    assert sorted(in_shares(names, names, processes)) == names
+
+
+def test_all_that_is_said_to_be_slow_is_there() -> None:
+    assert all((ROOT / name).exists() for name in (*LONGEST, *SLOW))
+
+
+def run_suite(folder: Path, *options: str, code: int = 0) -> list[str]:
     (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (folder / "test_suite.py").write_text(SUITE)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = full\n")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # the fixtures that conftest.py shares
     done = subprocess.run(
-        command, check=True, cwd=folder, env=environment, capture_output=True, text=True
+        command, check=False, cwd=folder, env=environment, capture_output=True, text=True
     )
+    assert done.returncode == code, done.stdout
     return done.stdout.splitlines()

@@ -31,7 +31,7 @@ def test_the_readme_names_the_commands_to_see_and_to_test_it() -> None:
 
 
 def test_continuous_integration_runs_the_test_command_of_the_readme() -> None:
-    assert text(Path(".ci/run")).splitlines()[-1] == "python3 dev.py test"
+    assert "python3 dev.py test" in text(Path(".ci/run")).splitlines()
 
 
 def test_every_news_fragment_has_a_kind_and_full_sentences() -> None:
