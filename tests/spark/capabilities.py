@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from inspect import signature
+from pathlib import Path
 
-__all__ = ["closes_its_sockets", "has_call_status", "has_read_limits"]
+__all__ = [
+    "closes_its_sockets",
+    "has_call_status",
+    "has_read_limits",
+    "has_state_of_rows",
+    "runs_on_new_java",
+]
 
 
 def has_read_limits() -> bool:
@@ -18,6 +25,21 @@ def has_call_status() -> bool:
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
     return "grpc_status_code" in signature(SparkConnectGrpcException).parameters
+
+
+def has_state_of_rows() -> bool:
+    """Whether functions that keep state can be given rows, and not only frames of pandas."""
+    from pyspark.sql import GroupedData
+
+    return hasattr(GroupedData, "transformWithState")
+
+
+def runs_on_new_java() -> bool:
+    """Whether its Hadoop does without what Java 24 has taken away."""
+    import pyspark
+
+    jars = Path(pyspark.__file__).with_name("jars")
+    return not [*jars.glob("hadoop-client-api-3.4.1.jar")]
 
 
 def closes_its_sockets() -> bool:

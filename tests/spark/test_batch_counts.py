@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import pytest
 from pyspark.sql import Row
 
 from penstock.spark.egress.batch_counts import (
@@ -16,6 +17,7 @@ from penstock.spark.egress.batch_counts import (
     LateRows,
     SparkCounts,
     counted,
+    position,
 )
 
 
@@ -37,6 +39,19 @@ def report(number: int, start: int, end: int, *late: tuple[str, int], executed: 
 def place(position: int) -> str:
     """Before the first batch Spark writes that there is none."""
     return json.dumps({"journal": "a", "position": position} if position else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("null", 0),
+        ('{"journal": "a", "position": 7}', 7),
+        ("None", 0),  # as older releases have it
+        ("{'journal': 'a', 'position': 7}", 7),
+    ],
+)
+def test_a_position_is_read_however_spark_writes_it(text: str, found: int) -> None:
+    assert position(text) == found
 
 
 class Query:

@@ -13,6 +13,7 @@ import pytest
 
 from penstock import Flow
 from penstock.testing import ManualPublisher, ManualSubscriber
+from tests.spark.capabilities import has_state_of_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -251,6 +252,10 @@ def test_state_is_exact_over_a_stop_in_the_middle_of_a_batch(
         return subscriber
 
     first = run(7)  # of the five keys in each batch
+    if function is totalled and not has_state_of_rows():
+        first.await_end(PATIENCE)
+        assert "transformWithState" in str(first.error)
+        return
     first.await_elements(7, PATIENCE)
     first.cancel()
     second = run(UNBOUNDED)

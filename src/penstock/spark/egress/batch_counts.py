@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+from ast import literal_eval
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -360,7 +361,10 @@ def observed_rows(metrics: Mapping[str, Row]) -> int | None:
 
 def position(offset: str | None) -> int:
     """A place in a journal; before the first batch there is none."""
-    place = None if offset is None else json.loads(offset)
+    try:
+        place = None if offset is None else json.loads(offset)
+    except ValueError:  # up to 4.1, Spark gives the text that Python makes of it
+        place = literal_eval(str(offset))
     return 0 if place is None else int(place["position"])
 
 

@@ -251,6 +251,11 @@ def _made(settings: SparkSettings, options: Mapping[str, str], place: str) -> Sp
         return builder.getOrCreate()
     except (Py4JError, PySparkException, OSError) as error:
         words = f"Spark did not start at {place}: {explained(error)}"
+        if JAVA_TOO_NEW in words:
+            words += (
+                ", since its Java is too new for this Spark; install Java 17 or 21, and name it"
+            )
+            words += " by JAVA_HOME"
         raise SparkUnavailable(words.replace(place, shown_address(place))) from None
 
 
@@ -262,6 +267,9 @@ def _write_checkpoints_fast(session: SparkSession, settings: SparkSettings) -> N
             session.conf.set(CHECKPOINT_FILES, found)
 
 
+JAVA_TOO_NEW: Final = "getSubject is not supported"
+"""What Hadoop says, as older releases of Spark have it, on Java 24 and newer."""
+REMEDY: Final = "its Java is too new for this Spark; install Java 17 or 21, and set JAVA_HOME"
 SESSION: Final = {
     # As elements: a datetime without a time zone means the same on every machine.
     "spark.sql.session.timeZone": "UTC",
