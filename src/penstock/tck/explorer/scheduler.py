@@ -374,7 +374,8 @@ class ScheduledRun:
     def die(self, me: TracedThread) -> NoReturn:
         """Unwind the calling thread; park it for good if it keeps swallowing that."""
         me.aborts += 1
-        if me.aborts > PATIENCE:
+        # The garbage collector swallows what finalizers raise; parked, it would never run again.
+        if me.aborts > PATIENCE and not me.collecting:
             park(me)
         raise Abort
 

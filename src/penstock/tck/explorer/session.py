@@ -234,6 +234,7 @@ def open_session(scenario: Scenario, options: ExplorationOptions) -> Iterator[Se
             _tracer(options) as tracer,
             Patches(options.subject) as patches,
             _no_collection(),
+            _observed_collections(),
             OneCore() as core,
         ):
             session = Session(scenario, options, patches, tracer, core)
@@ -262,3 +263,19 @@ def _no_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def _observed_collections() -> Iterator[None]:
+    """Let each task know while the subject collects garbage in its thread."""
+    gc.callbacks.append(_note_collection)
+    try:
+        yield
+    finally:
+        gc.callbacks.remove(_note_collection)
+
+
+def _note_collection(phase: str, _: dict[str, int]) -> None:
+    task = current_task()
+    if task is not None:
+        task.collecting = phase == "start"

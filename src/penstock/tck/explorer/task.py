@@ -117,6 +117,7 @@ class TracedThread:
         "awaits",
         "baton",
         "body",
+        "collecting",
         "deadline",
         "ended",
         "finished",
@@ -158,6 +159,8 @@ class TracedThread:
         self.joiners: list[TracedThread] = []
         self.group: Group | None = None
         self.streak = self.aborts = 0
+        self.collecting = False
+        """Whether the garbage collector runs in this thread, and calls finalizers."""
 
     def describe(self) -> str:
         return f"the end of {self.name}"
