@@ -80,6 +80,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
     config.stash[MISSING] = []
+    # Hypothesis warns when it finds nobody who refers to its own random numbers. It does not find
+    # what is frozen below.
+    config.addinivalue_line("filterwarnings", "ignore:It looks like .register_random. was passed")
     os.environ.setdefault(TIMEOUT, "60")  # only a test that fails ever waits so long
     settings.load_profile("full" if config.getoption("full") else "quick")
 

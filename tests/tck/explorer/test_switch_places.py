@@ -7,6 +7,7 @@ some more places than code that the interpreter has specialized; these count as 
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Callable
 
@@ -28,7 +29,6 @@ LOSING = [
     increments.by_a_partial,
     increments.by_a_callback_of_c,
     increments.by_a_generator,
-    increments.by_the_end_of_a_block,
 ]
 SAFE = [
     increments.in_place,
@@ -40,6 +40,8 @@ SAFE = [
     increments.by_an_operator,
     increments.by_iteration,
 ]
+# Since there is that instruction, the end of a block is a call from Python and not from C.
+(SAFE if "LOAD_SPECIAL" in dis.opmap else LOSING).append(increments.by_the_end_of_a_block)
 
 
 def two_increments(increment: Increment, level: str) -> Exploration:

@@ -86,7 +86,7 @@ def test_a_repr_that_raises_does_not_break_the_timeline() -> None:
     timeline.record("on_next", int("9" * 4000) ** 2)
     assert "Broken" in timeline.lines()[0]
     assert "Broken" in timeline.lines()[1]
-    assert "whose repr raised ValueError" in timeline.lines()[2]
+    assert "on_next(<int" in timeline.lines()[2]  # what follows depends on reprlib
 
 
 def test_a_long_repr_is_cut_and_kept_in_one_line() -> None:

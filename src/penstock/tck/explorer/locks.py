@@ -13,6 +13,9 @@ from penstock.tck.explorer.task import TracedThread, current_task
 
 __all__ = ["Condition", "Lock", "RLock"]
 
+_LOCKED_IS_ASKED = hasattr(_thread.RLock, "locked")
+"""Whether reentrant locks and conditions say if they are locked: from Python 3.14 on."""
+
 
 class _Mutex(Primitive):
     """What `Lock` and `RLock` share: one holder, and threads that compete to be the next."""
@@ -139,6 +142,12 @@ class RLock(_Mutex):
             self._free()
         self._after(me, "released")
 
+    if _LOCKED_IS_ASKED:
+
+        def locked(self) -> bool:
+            self._before("reads")
+            return self._holder is not None
+
     def _enter(self, me: TracedThread, blocking: bool, timeout: float) -> bool:
         if self._holder is not me and not self._acquire(me, blocking, timeout):
             return False
@@ -199,6 +208,11 @@ class Condition(Primitive):
         trace: TracebackType | None,
     ) -> None:
         self._lock.__exit__(kind, error, trace)
+
+    if _LOCKED_IS_ASKED:
+
+        def locked(self) -> bool:
+            return bool(self._lock.locked())
 
     def wait(self, timeout: float | None = None) -> bool:
         me = self._before("waits on")

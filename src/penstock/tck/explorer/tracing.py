@@ -68,6 +68,7 @@ _SHARED_ACCESS = {
     "DICT_UPDATE",
     "DICT_MERGE",
 }
+_CONSTANTS = {"LOAD_CONST", "LOAD_SMALL_INT"}
 _MARKS_METHODS = sys.version_info >= (3, 12)
 _CONSTANT_KINDS = (ModuleType, type, FunctionType, BuiltinFunctionType)
 
@@ -214,8 +215,10 @@ def _is_visible(
     if name == "LOAD_GLOBAL":
         value = names.get(instruction.argval, vars(builtins).get(instruction.argval))
         return not isinstance(value, _CONSTANT_KINDS)
+    if name == "BINARY_OP" and instruction.argrepr == "[]":
+        return True  # a subscript, from Python 3.14 on
     if name == "BINARY_OP" and instruction.argrepr.endswith("="):
-        return before is None or before.opname != "LOAD_CONST"
+        return before is None or before.opname not in _CONSTANTS
     # The truth of a container in a local variable may depend on other threads.
     tests_truth = name.startswith("POP_JUMP") and "NONE" not in name
     return tests_truth and before is not None and before.opname.startswith("LOAD_FAST")
