@@ -143,8 +143,10 @@ def test_an_element_that_does_not_fit_is_refused(file: Path, element: Any, words
 
 
 def test_values_without_names_need_columns(file: Path) -> None:
+    writer = write_sqlite(file, "flights")
     with pytest.raises(ValueError, match="has no names for its values; give columns="):
-        write_sqlite(file, "flights")(("JFK", 1))
+        writer(("JFK", 1))
+    writer.close()
 
 
 def test_a_table_with_other_columns_is_refused_and_stays(

@@ -115,7 +115,7 @@ def with_certificate(connector: str, context: ssl.SSLContext) -> ssl.SSLContext:
                 end.do_handshake()
             except ssl.SSLWantReadError:
                 pass  # the server has answered, so it has something to show
-    except ssl.SSLError as error:
+    except (ssl.SSLError, ValueError) as error:  # the latter from Python 3.14 on
         raise ValueError(
             f"{connector}: ssl cannot serve, because it has no certificate with a key, or is a "
             f"context for clients: {error}"
