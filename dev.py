@@ -26,7 +26,7 @@ OLDEST_PYTHON = (3, 11)
 FOLDER = "PENSTOCK_DEV_ENVIRONMENT"  # how one Python tells another which environment to use
 PYTHON_NEEDS = "a version, such as 3.13, or the path of a Python"
 SPARK_NEEDS = "a series, such as 4.0"
-OTHER_PYTHONS = ("python3.13", "python3.12", "python3.11")
+OTHER_PYTHONS = ("python3.14", "python3.13", "python3.12", "python3.11")
 
 # What uv locks for each set of requirements. Every command installs "dev"; another set is
 # installed only by the commands that need it.

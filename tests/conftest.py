@@ -9,6 +9,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, Protocol
 
 import pytest
@@ -24,6 +25,11 @@ __all__ = ["engine", "undelivered", "without_gc"]
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("full", deadline=None, max_examples=500)
+
+# Their modules import JPype, which has no wheels for the newest Python.
+NEED_JPYPE: Final = ("bridges/jvm", "tck/jvm")
+HAS_JPYPE: Final = find_spec("jpype") is not None
+collect_ignore = [] if HAS_JPYPE else list(NEED_JPYPE)
 
 LEFT_OUT = pytest.StashKey[int]()
 MISSING = pytest.StashKey[list[str]]()
@@ -80,6 +86,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[LEFT_OUT] = 0
     config.stash[MISSING] = []
+    if not HAS_JPYPE:
+        left_out = " and ".join(f"tests/{folder}" for folder in NEED_JPYPE)
+        config.stash[MISSING].append(f"{left_out} LEFT OUT: JPype is not there for this Python")
     # Hypothesis warns when it finds nobody who refers to its own random numbers. It does not find
     # what is frozen below.
     config.addinivalue_line("filterwarnings", "ignore:It looks like .register_random. was passed")

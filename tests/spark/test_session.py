@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from penstock.spark.session import reachable
 from penstock.spark.session.reachable import hosts_of, require_connect_server, require_reachable
 from penstock.spark.session.spark_session import SparkSettings, SparkUnavailable, spark_session
 from tests.held_port import held_port
@@ -298,3 +299,11 @@ def test_the_hosts_of_an_address_are_read(address: str, hosts: list[tuple[str, i
 def test_settings_that_cannot_be_are_refused_at_once(settings: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         SparkSettings(**settings)
+
+
+def test_what_spark_connect_lacks_is_named_before_a_server_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reachable, "requires", lambda _: ['not-there>=1; extra == "connect"'])
+    with pytest.raises(SparkUnavailable, match="Spark Connect needs not-there, not installed here"):
+        require_connect_server("sc://127.0.0.1:1", timeout=1)

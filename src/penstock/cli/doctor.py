@@ -20,6 +20,7 @@ import click
 from penstock.cli.findings import Finding, State, as_data, has_problem, lines
 from penstock.cli.places import free_bytes, local_path, try_out
 from penstock.java import JavaUnavailable, find_runtime
+from penstock.spark.session.reachable import INSTALL_CONNECT, missing_for_connect
 
 __all__ = [
     "EXTRAS",
@@ -58,6 +59,7 @@ def examine(checkpoint: str | None, port: int | None) -> Iterator[Finding]:
     """Everything, from the interpreter to the network."""
     yield python()
     yield from findings_for()
+    yield from connect()
     yield java()
     yield from workers()
     yield place(checkpoint)
@@ -74,6 +76,13 @@ def python() -> Finding:
     if sys.version_info < OLDEST_PYTHON:
         return Finding("python", "problem", words, "install Python 3.11 or newer")
     return Finding("python", "ok", words)
+
+
+def connect() -> Iterator[Finding]:
+    """Whether Spark Connect, which has requirements of its own, can be used where Spark can."""
+    if installed("pyspark") is not None and (missing := missing_for_connect()):
+        words = f"{', '.join(missing)} is needed, and not installed"
+        yield Finding("spark connect", "warning", words, INSTALL_CONNECT)
 
 
 def java() -> Finding:
@@ -246,13 +255,16 @@ class Package(NamedTuple):
         return f"{self.name}{oldest}" + (f", below {self.below}" if self.below else "")
 
 
+HAS_NEW_WHEELS_ONLY: Final = sys.version_info >= (3, 15)
+"""Whether pandas has wheels for this Python only in releases that older ones do not get."""
+
 SERVING: Final = (Package("starlette", "0.45"), Package("uvicorn", "0.34"))
 EXTRAS: Final[Mapping[str, tuple[Package, ...]]] = {
     "cli": (Package("click", "8.1"), Package("rich", "13")),
     "spark": (
         Package("pyspark", "4.0", "4.4"),
         Package("pyarrow", "18"),
-        Package("pandas", "2.2", "3"),
+        Package("pandas", "3.1") if HAS_NEW_WHEELS_ONLY else Package("pandas", "2.2", "3"),
     ),
     "connectors": (
         Package("websockets", "15"),

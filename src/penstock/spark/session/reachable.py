@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, requires, version
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -14,7 +16,19 @@ from penstock.spark.private_api import connect_channel, limit_retries_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["limit_retries", "require_connect_server", "require_reachable"]
+__all__ = [
+    "INSTALL_CONNECT",
+    "limit_retries",
+    "missing_for_connect",
+    "require_connect_server",
+    "require_reachable",
+]
+
+INSTALL_CONNECT: Final = (
+    "pip install 'pyspark[connect]', with an older Python where one of them has no wheel for this"
+)
+CONNECT_EXTRA: Final = re.compile(r"""extra\s*==\s*['"]connect['"]""")
+NAME: Final = re.compile(r"[\w.-]+")
 
 RETRIES: Final = 20
 
@@ -41,6 +55,10 @@ def require_reachable(what: str, address: str, port: int, timeout: float) -> Non
 
 def require_connect_server(address: str, timeout: float) -> None:
     """Refuse ``address`` if nobody there speaks the protocol of Spark Connect in time."""
+    if missing := missing_for_connect():
+        raise SparkUnavailable(
+            f"Spark Connect needs {', '.join(missing)}, not installed here; {INSTALL_CONNECT}"
+        )
     import grpc
 
     require_reachable("the Spark Connect server", address, 15002, timeout)
@@ -54,6 +72,20 @@ def require_connect_server(address: str, timeout: float) -> None:
         ) from None
     finally:
         channel.close()
+
+
+def missing_for_connect() -> list[str]:
+    """What Spark Connect needs by the words of pyspark, and is not installed; imports nothing."""
+    wanted = (each.partition(";") for each in requires("pyspark") or ())
+    names = [NAME.match(each) for each, _, marker in wanted if CONNECT_EXTRA.search(marker)]
+    return sorted(name[0] for name in names if name and not _is_installed(name[0]))
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return bool(version(package))
+    except PackageNotFoundError:
+        return False
 
 
 def limit_retries(session: SparkSession, timeout: float) -> None:
