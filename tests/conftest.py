@@ -92,6 +92,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Hypothesis warns when it finds nobody who refers to its own random numbers. It does not find
     # what is frozen below.
     config.addinivalue_line("filterwarnings", "ignore:It looks like .register_random. was passed")
+    # Spark says so where no older pandas has wheels; the tests show what works.
+    config.addinivalue_line("filterwarnings", "ignore:PySpark does not yet fully support pandas")
     os.environ.setdefault(TIMEOUT, "60")  # only a test that fails ever waits so long
     settings.load_profile("full" if config.getoption("full") else "quick")
 
