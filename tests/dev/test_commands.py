@@ -141,7 +141,7 @@ def test_another_python_has_an_environment_of_its_own(checkout: Checkout) -> Non
 def test_an_older_spark_has_an_environment_of_its_own_with_its_own_lock(
     checkout: Checkout,
 ) -> None:
-    runs = "python -m pytest -n4 --dist=worksteal"
+    runs = "python -m pytest -n6 --dist=worksteal"
     tests = " ".join(TESTS_OF_SPARK)
     assert checkout.run("test", "--spark", "4.0")[:2] == (0, f"{runs} {tests}\n")
     calls = (checkout.root / "calls").read_text()
@@ -163,10 +163,12 @@ def test_the_newest_spark_is_the_one_in_the_environment_of_all_commands(checkout
 def test_the_project_takes_each_series_of_spark_that_has_a_lock_and_no_newer_one() -> None:
     project = tomllib.loads(Path(ROOT, "pyproject.toml").read_text())
     major, minor = map(int, NEWEST_SPARK.split("."))
-    wanted = f"pyspark[connect]>={OLDER_SPARKS[0]},<{major}.{minor + 1}"
-    assert wanted in project["project"]["optional-dependencies"]["spark"]
-    for series in OLDER_SPARKS:
-        assert f"\npyspark=={series}." in Path(ROOT, f"requirements/spark-{series}.txt").read_text()
+    series = f">={OLDER_SPARKS[0]},<{major}.{minor + 1}; python_version "
+    extra = project["project"]["optional-dependencies"]["spark"]
+    for wanted in (f"pyspark[connect]{series}< '3.15'", f"pyspark[sql]{series}>= '3.15'"):
+        assert wanted in extra
+    for older in OLDER_SPARKS:
+        assert f"\npyspark=={older}." in Path(ROOT, f"requirements/spark-{older}.txt").read_text()
     assert f"\npyspark=={NEWEST_SPARK}." in Path(ROOT, "requirements/spark.txt").read_text()
 
 
