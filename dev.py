@@ -93,11 +93,11 @@ def run_demo(environment: Environment, arguments: list[str]) -> int:
 
 
 def run_tests(environment: Environment, arguments: list[str]) -> int:
-    """Run the tests, six at a time; --full adds the long ones."""
+    """Run the tests, four at a time; --full adds the long ones."""
     environment.prepare(*TESTED)
-    # Six for two cores, since many tests wait. Each process begins with its sixth, in which the
+    # Four for two cores, since many tests wait. Each process begins with its quarter, in which the
     # tests of Spark stay together; who is done first takes from the others.
-    environment.become("-m", "pytest", "-n6", "--dist=worksteal", *arguments)
+    environment.become("-m", "pytest", "-n4", "--dist=worksteal", *arguments)
 
 
 def run_checks(environment: Environment, arguments: list[str]) -> int:

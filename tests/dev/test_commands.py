@@ -50,7 +50,7 @@ def test_a_command_without_arguments_refuses_them(checkout: Checkout, command: s
     ("command", "runs"),
     [
         ("demo", "python -m penstock.demo --slow 3"),
-        ("test", "python -m pytest -n6 --dist=worksteal --slow 3"),
+        ("test", "python -m pytest -n4 --dist=worksteal --slow 3"),
         ("bench", "python -m benchmarks --slow 3"),
     ],
 )
@@ -141,7 +141,7 @@ def test_another_python_has_an_environment_of_its_own(checkout: Checkout) -> Non
 def test_an_older_spark_has_an_environment_of_its_own_with_its_own_lock(
     checkout: Checkout,
 ) -> None:
-    runs = "python -m pytest -n6 --dist=worksteal"
+    runs = "python -m pytest -n4 --dist=worksteal"
     tests = " ".join(TESTS_OF_SPARK)
     assert checkout.run("test", "--spark", "4.0")[:2] == (0, f"{runs} {tests}\n")
     calls = (checkout.root / "calls").read_text()

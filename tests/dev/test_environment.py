@@ -16,7 +16,7 @@ def test_the_first_run_sets_up_and_the_second_one_reuses_it(checkout: Checkout) 
     first = checkout.run("test")
     second = checkout.run("test")
     assert "setting up .venv" in first[2]
-    assert second == (0, "python -m pytest -n6 --dist=worksteal\n", "")
+    assert second == (0, "python -m pytest -n4 --dist=worksteal\n", "")
     assert checkout.set_ups() == 1
 
 
