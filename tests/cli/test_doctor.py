@@ -19,6 +19,7 @@ from penstock.cli import doctor
 from penstock.cli.application import application
 from penstock.cli.doctor import EXTRAS, Package
 from penstock.java import JavaUnavailable
+from penstock.spark.session import reachable
 from tests.cli.processes import ROOT, penstock_command
 
 
@@ -36,7 +37,7 @@ def _a_sound_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.delenv("SPARK_HOME", raising=False)
     versions = {"pyspark": "4.3.0", "pandas": "3.1.1" if doctor.HAS_NEW_WHEELS_ONLY else "2.3.3"}
-    monkeypatch.setattr(doctor, "version", lambda name: versions.get(name, "99.1"))
+    monkeypatch.setattr(reachable, "version", lambda name: versions.get(name, "99.1"))
 
 
 def test_a_sound_machine_is_exit_code_0(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +52,7 @@ def test_a_missing_spark_is_a_problem_with_its_command(monkeypatch: pytest.Monke
             raise PackageNotFoundError(name)
         return "2.5"
 
-    monkeypatch.setattr(doctor, "version", version)
+    monkeypatch.setattr(reachable, "version", version)
     code, found = findings()
     assert code == 1
     assert found["spark"]["state"] == "problem"

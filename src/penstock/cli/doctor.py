@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -20,7 +19,7 @@ import click
 from penstock.cli.findings import Finding, State, as_data, has_problem, lines
 from penstock.cli.places import free_bytes, local_path, try_out
 from penstock.java import JavaUnavailable, find_runtime
-from penstock.spark.session.reachable import INSTALL_CONNECT, missing_for_connect
+from penstock.spark.session.reachable import INSTALL_CONNECT, installed, missing_for_connect
 
 __all__ = [
     "EXTRAS",
@@ -295,14 +294,6 @@ def findings_for(extras: Mapping[str, tuple[Package, ...]] = EXTRAS) -> Iterator
         else:
             words = ", ".join(f"{package.name} {number}" for package, number in found.items())
             yield Finding(extra, "ok", words)
-
-
-def installed(name: str) -> str | None:
-    """The version of a package, which is not imported."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 def numbers(text: str) -> tuple[int, ...]:

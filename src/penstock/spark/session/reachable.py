@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INSTALL_CONNECT",
+    "installed",
     "limit_retries",
     "missing_for_connect",
     "require_connect_server",
@@ -78,14 +79,15 @@ def missing_for_connect() -> list[str]:
     """What Spark Connect needs by the words of pyspark, and is not installed; imports nothing."""
     wanted = (each.partition(";") for each in requires("pyspark") or ())
     names = [NAME.match(each) for each, _, marker in wanted if CONNECT_EXTRA.search(marker)]
-    return sorted(name[0] for name in names if name and not _is_installed(name[0]))
+    return sorted(name[0] for name in names if name and installed(name[0]) is None)
 
 
-def _is_installed(package: str) -> bool:
+def installed(package: str) -> str | None:
+    """The version of a package, which is not imported."""
     try:
-        return bool(version(package))
+        return version(package)
     except PackageNotFoundError:
-        return False
+        return None
 
 
 def limit_retries(session: SparkSession, timeout: float) -> None:
