@@ -25,6 +25,7 @@ from penstock.tck.jvm.runner import judge
 from penstock.tck.outcome import FACTORY
 from penstock.tck.report import RuleStatus
 from tests.tck.jvm.broken import LOOKING_IN
+from tests.tck.mutants.publishers import Numbers, Stream
 from tests.tck.mutants.publishers_subscribe import ForgetsTheSecond
 from tests.tck.mutants.sound_subscribers import Manual, OneByOne
 
@@ -51,6 +52,20 @@ class LosesAnError:
 
     def subscribe(self, subscriber: Any) -> None:
         report_undelivered(OSError("the cable is cut"), "a thread failed")
+
+
+class AnswersLate(Stream):
+    """A stream that refuses a request, but later than the kit's own polls."""
+
+    def refuse(self, n: int) -> None:
+        threading.Timer(0.5, self.subscriber.on_error, [ValueError(f"request({n})")]).start()
+        self.cancel()
+
+
+def test_an_error_has_as_much_time_to_come_as_any_other_signal() -> None:
+    verify_publisher(
+        lambda n: Numbers(n, AnswersLate), rules=["3.9"], explains_illegal_requests=False
+    ).raise_if_failed()
 
 
 def test_a_failure_shows_the_errors_that_nobody_was_told_of() -> None:
