@@ -98,7 +98,8 @@ class SyncSubscriber(ReceivingSubscriber[T]):
 
     def on_next(self, element: T) -> None:
         """Hand the element to ``receive`` and ask for the next one."""
-        require_element(element)
+        if element is None:
+            require_element(element)
         if self._base_subscriber.admit():
             self._take(element)
         self._finish_if_ended()

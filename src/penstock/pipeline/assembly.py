@@ -11,6 +11,10 @@ from penstock.api import Publisher
 from penstock.connectors.shared.reconnecting import listening
 from penstock.delivery import DataFrameSink
 from penstock.flow import Flow
+from penstock.flow.base_flow import extended
+from penstock.flow.engine.prefetch_subscriber import EagerSubscriber, subscribe
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
+from penstock.flow.engine.stage import EACH_ALONE, Stage
 from penstock.observe.meters import SourceMeter
 from penstock.pipeline.definition import Pipeline
 from penstock.runtime import shorten
@@ -119,7 +123,49 @@ def source(
     if not callable(getattr(made, "subscribe", None)):
         raise TypeError(f"it must be a flow or another publisher, not {shorten(made)}")
     flow = made if isinstance(made, Flow) else Flow.from_publisher(made)
-    return flow.do_on_error(gauge.has_failed).do_on_next(gauge.recent.add).take_until(until)
+    return extended(flow, [MeteredSource(gauge, until)])
+
+
+class MeteredSource(Stage):
+    """The elements of a source, counted, until another publisher gives anything.
+
+    All of it happens on the thread that pulls the source.
+    """
+
+    rerun = EACH_ALONE
+    waits = True
+
+    def __init__(self, meter: SourceMeter, until: Publisher[Any]) -> None:
+        super().__init__("source")
+        self.inputs = (until,)
+        self._meter = meter
+        self._until = until
+
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
+        """Listen at once: it may be over before an element is wanted."""
+        return started(self.transform(elements, run))
+
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Count each element, and check after it whether it is over."""
+        stop = EagerSubscriber(run, self.name, prefetch=1)
+        count = self._meter.recent.add
+        try:
+            subscribe(stop, self._until)
+            yield None
+            if not stop.has_come():
+                for x in elements:
+                    if x is not PENDING:
+                        count(x)
+                    yield x
+                    if stop.has_come():
+                        break
+        except Exception as error:
+            self._meter.has_failed(error)
+            raise
+        finally:
+            run.ended.discard(stop)
+            stop.close()
+            close(elements)
 
 
 def sink(make: Callable[[Any], Any], settings: Any) -> Any:

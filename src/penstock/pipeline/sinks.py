@@ -58,7 +58,8 @@ class SinkFanOut:
 
     def on_next(self, element: Any) -> None:
         """Give it to each."""
-        require_element(element)
+        if element is None:
+            require_element(element)
         for branch in tuple(self._branches):
             branch.sink.on_next(element)
 

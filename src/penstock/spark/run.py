@@ -32,9 +32,8 @@ from penstock.spark.egress.batch_delivery import BatchDelivery
 from penstock.spark.egress.query import NativeSink, Query, Retries
 from penstock.spark.egress.rows import Decode
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
-from penstock.spark.ingest.conversion import Converter
+from penstock.spark.ingest.conversion import Converter, WithoutPositions
 from penstock.spark.ingest.journal_subscriber import JournalSubscriber
-from penstock.spark.ingest.portion import WithoutPositions
 from penstock.spark.journal import Journal, JournalError
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.run_counts import InputCounts, RunCounts, input_counts

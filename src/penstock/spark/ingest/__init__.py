@@ -1,8 +1,8 @@
 """From elements to Arrow batches in a journal, within the room that it has.
 
 ``journal_subscriber.py``  the subscriber that takes elements from upstream into a journal
-``portion.py``             rows on their way into a journal, and for how many elements it has room
-``conversion.py``          from elements to the batches that Spark reads, and which elements do not
+``room.py``                for how many elements a journal has room
+``conversion.py``          from elements to the rows that a journal takes, and which elements do not
                            fit
 ``encoding.py``            from Python values to Arrow columns, with no value changed on the way
 ``schema.py``              the schema of what crosses onto Spark: one description for Arrow, for

@@ -1,15 +1,17 @@
-"""From elements to the batches that Spark reads, and which elements do not fit."""
+"""From elements to the rows that a journal takes, and which elements do not fit."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from penstock.flow.resume.resumption import PositionedElement, plain
 from penstock.runtime import shorten
 from penstock.spark.egress.rows import as_lists
 from penstock.spark.ingest.encoding import SchemaMismatch, columns_of, encode, mismatch
@@ -21,8 +23,12 @@ __all__ = [
     "Converted",
     "Converter",
     "DeadLetter",
+    "ElementConverter",
+    "Portion",
     "SchemaMismatch",
+    "WithoutPositions",
     "fit_columns",
+    "rows_of_each",
 ]
 
 Columnar: TypeAlias = pa.RecordBatch | pa.Table
@@ -241,3 +247,79 @@ def in_parts(
     size = -(-len(values) // PARTS)
     for offset in range(0, len(values), size):
         yield from in_parts(make, values[offset : offset + size], start + offset)
+
+
+class ElementConverter(Protocol):
+    """Makes rows of elements."""
+
+    def convert(self, elements: Sequence[Any], /) -> tuple[pa.RecordBatch, Sequence[Any]]:
+        """One batch of all elements that fit, in order, and the dead letters."""
+
+
+class WithoutPositions:
+    """Makes rows of elements that come with their positions."""
+
+    def __init__(self, converter: ElementConverter) -> None:
+        self._converter = converter
+
+    def convert(self, elements: Sequence[Any], /) -> tuple[pa.RecordBatch, Sequence[Any]]:
+        """As if they had none."""
+        return self._converter.convert(list(map(plain, elements)))
+
+
+class Portion:
+    """Rows that wait to be appended, and the elements that they were made of.
+
+    Of the first element, ``begun`` rows are in the journal already. The elements need not be given
+    if nobody asks for one.
+    """
+
+    def __init__(
+        self,
+        rows: pa.RecordBatch,
+        row_ends: Sequence[int],
+        elements: Sequence[Any],
+        before: int,
+        begun: int = 0,
+    ) -> None:
+        self.rows = rows
+        self.appended = min(begun, *row_ends[:1], rows.num_rows)
+        self._row_ends = row_ends
+        self._elements = elements
+        self._before = before
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all rows are appended."""
+        return bool(self.appended == self.rows.num_rows)
+
+    def next(self, most: int, most_bytes: int) -> pa.RecordBatch:
+        """The next rows: at most so many, and not much larger unless it is only one."""
+        rows = self.rows.slice(self.appended, most)
+        # What the buffers take is known at once, what the rows take of them is not.
+        if rows.get_total_buffer_size() > most_bytes < rows.nbytes:
+            rows = rows.slice(0, max(1, rows.num_rows * most_bytes // rows.nbytes))
+        return rows
+
+    def taken(self, rows: int) -> int:
+        """How many elements of the stream are done with when so many rows are appended."""
+        return self._before + bisect_right(self._row_ends, rows)
+
+    def begun(self, rows: int) -> int:
+        """How many rows of an element that is not done with are appended then."""
+        done = bisect_right(self._row_ends, rows)
+        return rows - (self._row_ends[done - 1] if done else 0)
+
+    def element(self, number: int) -> Any:
+        """The element with that number in the stream, if it is one of these."""
+        return self._elements[number - self._before] if number >= self._before else None
+
+
+def rows_of_each(elements: list[Any]) -> list[int]:
+    """How many rows each element is."""
+    kinds = set(map(type, elements))
+    if PositionedElement in kinds:
+        return rows_of_each(list(map(plain, elements)))
+    if any(issubclass(kind, COLUMNAR) for kind in kinds):
+        return [each.num_rows if isinstance(each, COLUMNAR) else 1 for each in elements]
+    return [1] * len(elements)

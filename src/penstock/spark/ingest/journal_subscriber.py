@@ -29,13 +29,8 @@ from penstock.runtime import (
     Timer,
     report_undelivered,
 )
-from penstock.spark.ingest.portion import (
-    ElementConverter,
-    ElementSizes,
-    Portion,
-    log_space,
-    rows_of_each,
-)
+from penstock.spark.ingest.conversion import ElementConverter, Portion, rows_of_each
+from penstock.spark.ingest.room import ElementSizes, log_space
 from penstock.spark.journal import Journal, JournalFull, NoSpace
 
 __all__ = ["JournalSubscriber"]
@@ -190,7 +185,8 @@ class JournalSubscriber(Drain):
 
     def on_next(self, element: Any) -> None:
         """Leave the element for the worker."""
-        require_element(element)
+        if element is None:
+            require_element(element)
         if self._inlet.admit() or self._takes_late():
             self._inbox.append(element)
         if self._progress != AGAIN:  # it will look again anyway
