@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, Protocol
@@ -115,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def leave_sockets_to_older_sparks(items: list[pytest.Item]) -> None:
     """Let no test fail since Spark itself left a socket to the garbage, as older releases do."""
-    if "pyspark" not in sys.modules:
+    if find_spec("pyspark") is None:
         return
     from tests.spark.capabilities import closes_its_sockets
 

@@ -47,6 +47,7 @@ __all__ = [
     "pickled",
     "plan_text",
     "require_token_of_calls",
+    "scala_sequence",
     "serve_arrow_batches",
     "spark_schema_of",
     "worker_daemon",
@@ -340,6 +341,15 @@ def dataframe_of(session: SparkSession, java_session: Any, plan: Any) -> DataFra
 
     jvm: Any = session._jvm
     return DataFrame(jvm.org.apache.spark.sql.classic.Dataset.ofRows(java_session, plan), session)
+
+
+def scala_sequence(session: SparkSession, items: Sequence[Any]) -> Any:
+    """Objects of the JVM as an immutable sequence of Scala, such as the children of a plan."""
+    jvm: Any = session._jvm
+    java_list = jvm.java.util.ArrayList()
+    for each in items:
+        java_list.add(each)
+    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(java_list).toIndexedSeq()
 
 
 # Spark's Python workers.
