@@ -90,12 +90,12 @@ def test_a_sink_is_compared_with_the_checkpoint_and_not_touched(
     arguments = (f"{PIPELINES}:rows_file", "--no-spark", "--checkpoint", str(place))
     assert f"exactly once; makes {file}" in check(*arguments).stdout
     Checkpoint(place).claim("spark-rows", ["number long"])
-    writer = write_json_lines(file)
-    writer.open(Checkpoint(place).begin_run())
-    writer.begin(0)
-    writer(1)
-    writer.commit(0)
-    writer.close()
+    sink = write_json_lines(file).sink
+    sink.open(Checkpoint(place).begin_run())
+    sink.begin(0)
+    sink(1)
+    sink.commit(0)
+    sink.close()
     (place / "spark" / "offsets").mkdir(parents=True)
     (place / "spark" / "offsets" / "0").touch()  # as Spark does when it plans a batch
     before = file.stat().st_mtime_ns, (place / "runs.json").read_text()

@@ -181,7 +181,7 @@ class Writers:
 
     def close(self) -> None:
         for writer in self._made:
-            writer.close()
+            writer.sink.close()
 
 
 def test_a_writer_keeps_all_rules(tmp_path: Path) -> None:

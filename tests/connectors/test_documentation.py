@@ -27,11 +27,11 @@ SINKS: Final = (
 MADE: Final[dict[str, Callable[[Path], Any]]] = {
     "serve_server_sent_events": lambda path: connectors.Server,
     "serve_websocket": lambda path: connectors.Server,
-    "write_csv": lambda path: connectors.write_csv(path, ["a"]),
-    "write_json_lines": connectors.write_json_lines,
-    "write_parquet": connectors.write_parquet,
-    "write_sqlite": lambda path: connectors.write_sqlite(path, "a"),
-    "write_standard_output": lambda path: connectors.write_standard_output(),
+    "write_csv": lambda path: connectors.write_csv(path, ["a"]).sink,
+    "write_json_lines": lambda path: connectors.write_json_lines(path).sink,
+    "write_parquet": lambda path: connectors.write_parquet(path).sink,
+    "write_sqlite": lambda path: connectors.write_sqlite(path, "a").sink,
+    "write_standard_output": lambda path: connectors.write_standard_output().sink,
 }
 ROOT: Final = Path(__file__).parents[2]
 HEADINGS: Final = ("Demand", "Errors", "Example")

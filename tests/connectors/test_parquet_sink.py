@@ -87,7 +87,7 @@ def test_a_batch_is_a_file_with_its_number(folder: Path) -> None:
     checkpoint = Checkpoint()
     lived(checkpoint, write_parquet(folder), [numbers(1, 2), [], numbers(3)])
     assert names(folder) == ["batch-0000000000.parquet", "batch-0000000002.parquet"]
-    words = write_parquet(folder).check(checkpoint.begin_run())
+    words = write_parquet(folder).sink.check(checkpoint.begin_run())
     assert words == f"goes on in {folder} after batch 2"
 
 
@@ -123,31 +123,35 @@ def test_a_restart_keeps_the_types_of_the_last_file(folder: Path) -> None:
 def test_what_does_not_fit_is_refused_and_the_batch_given_up(
     folder: Path, second: Any, words: str
 ) -> None:
-    writer = write_parquet(folder)
-    writer.open(Epoch.begun())
-    writer.begin(0)
-    writer({"n": 1})
-    writer.commit(0)
-    writer.begin(1)
+    sink = write_parquet(folder).sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
+    sink({"n": 1})
+    sink.commit(0)
+    sink.begin(1)
 
     def give() -> None:
-        writer(second)
-        writer.commit(1)
+        sink(second)
+        sink.commit(1)
 
     with pytest.raises(ValueError, match=words):
         give()
-    writer.close()
+    sink.close()
     assert names(folder) == ["batch-0000000000.parquet"]
 
 
 def test_values_without_names_need_a_schema(folder: Path) -> None:
+    sink = write_parquet(folder).sink
+    sink.open(None)
     with pytest.raises(ValueError, match="has no names for its values; give schema="):
-        write_parquet(folder)((1, 2))
+        sink((1, 2))
+    sink.close()
 
 
 def test_a_folder_that_is_not_empty_needs_a_word(folder: Path) -> None:
     written(write_parquet(folder), *numbers(1))
-    for question in (write_parquet(folder).check, write_parquet(folder).open):
+    sink = write_parquet(folder).sink
+    for question in (sink.check, sink.open):
         for epoch in (None, Epoch.begun()):
             with pytest.raises(FileExistsError, match="flights is there and is not empty"):
                 question(epoch)
@@ -161,7 +165,7 @@ def test_files_of_others_are_never_deleted(folder: Path) -> None:
     written(write_parquet(folder), *numbers(1))
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(FileExistsError, match="holds notes.txt, which write_parquet has not"):
-        write_parquet(folder, overwrite=True).open(None)
+        write_parquet(folder, overwrite=True).sink.open(None)
     assert names(folder) == ["notes.txt", "part-0000000000.parquet"]
 
 
@@ -184,7 +188,7 @@ def test_the_folder_of_another_checkpoint_is_refused_or_replaced(folder: Path) -
     lived(Checkpoint(), write_parquet(folder), [numbers(9)])
     for options in ({}, {"append": True}):
         with pytest.raises(DeliveryRefused, match="flights was written from another checkpoint"):
-            write_parquet(folder, **options).open(Epoch.begun())
+            write_parquet(folder, **options).sink.open(Epoch.begun())
     assert seen(folder) == numbers(9)
     lived(Checkpoint(), write_parquet(folder, overwrite=True), [numbers(1)])
     assert seen(folder) == numbers(1)
@@ -196,10 +200,10 @@ def test_a_damaged_last_file_is_refused_and_stays(folder: Path) -> None:
     last = folder / "batch-0000000000.parquet"
     last.write_bytes(last.read_bytes()[:-9])
     with pytest.raises(DeliveryRefused, match="batch-0000000000.parquet is damaged"):
-        write_parquet(folder).open(checkpoint.begin_run())
+        write_parquet(folder).sink.open(checkpoint.begin_run())
     pyarrow.parquet.write_table(pyarrow.table({"n": [1]}), last)
     with pytest.raises(DeliveryRefused, match="batch-0000000000.parquet has no mark"):
-        write_parquet(folder).open(checkpoint.begin_run())
+        write_parquet(folder).sink.open(checkpoint.begin_run())
     assert names(folder) == ["batch-0000000000.parquet"]
 
 

@@ -88,12 +88,12 @@ def test_any_name_is_a_name_and_nothing_else(file: Path, name: str) -> None:
     element = {name: "here", "other": 1}
     for key in ((), (name,)):
         table = f"{name} {len(key)}"
-        writer = write_sqlite(file, table, key=key)
-        writer.open(Epoch.begun())
-        writer.begin(0)
-        writer(element)
-        writer.commit(0)
-        writer.close()
+        sink = write_sqlite(file, table, key=key).sink
+        sink.open(Epoch.begun())
+        sink.begin(0)
+        sink(element)
+        sink.commit(0)
+        sink.close()
         quoted = '"' + table.replace('"', '""') + '"'
         with closing(sqlite3.connect(file)) as database:
             database.row_factory = sqlite3.Row
@@ -134,19 +134,21 @@ def test_names_that_cannot_be_are_refused_at_once(
     ],
 )
 def test_an_element_that_does_not_fit_is_refused(file: Path, element: Any, words: str) -> None:
-    writer = write_sqlite(file, "flights")
-    writer(Flight("JFK", 1))
+    sink = write_sqlite(file, "flights").sink
+    sink.open(None)
+    sink(Flight("JFK", 1))
     with pytest.raises((TypeError, ValueError), match=words):
-        writer(element)
-    writer.close()
+        sink(element)
+    sink.close()
     assert rows_in(file) == [("JFK", 1)]
 
 
 def test_values_without_names_need_columns(file: Path) -> None:
-    writer = write_sqlite(file, "flights")
+    sink = write_sqlite(file, "flights").sink
+    sink.open(None)
     with pytest.raises(ValueError, match="has no names for its values; give columns="):
-        writer(("JFK", 1))
-    writer.close()
+        sink(("JFK", 1))
+    sink.close()
 
 
 def test_a_table_with_other_columns_is_refused_and_stays(
@@ -155,11 +157,11 @@ def test_a_table_with_other_columns_is_refused_and_stays(
     database.execute("CREATE TABLE flights (origin, carrier)")
     database.execute("INSERT INTO flights VALUES ('JFK', 'AA')")
     words = f"the table flights in {file} has the columns origin, carrier, and not delay"
-    known = write_sqlite(file, "flights", columns=["origin", "delay"])
+    known = write_sqlite(file, "flights", columns=["origin", "delay"]).sink
     for question in (known.check, known.open):
         with pytest.raises(DeliveryRefused, match=words):
             question(Epoch.begun())
-    later = write_sqlite(file, "flights")
+    later = write_sqlite(file, "flights").sink
     later.open(Epoch.begun())
     later.begin(0)
     later(Flight("EWR", 1))
@@ -171,30 +173,32 @@ def test_a_table_with_other_columns_is_refused_and_stays(
 
 def test_a_table_without_that_key_is_refused(file: Path, database: sqlite3.Connection) -> None:
     database.execute("CREATE TABLE flights (origin, delay)")
-    writer = write_sqlite(file, "flights", columns=["origin", "delay"], key="origin")
+    sink = write_sqlite(file, "flights", columns=["origin", "delay"], key="origin").sink
     with pytest.raises(DeliveryRefused, match="by the key origin: ON CONFLICT clause does not"):
-        writer.open(None)
+        sink.open(None)
 
 
 def test_a_file_that_is_no_database_is_refused_and_stays(file: Path) -> None:
     file.write_text("origin,delay\nJFK,1\n" * 100)
-    for question in (write_sqlite(file, "flights").check, write_sqlite(file, "flights").open):
+    sink = write_sqlite(file, "flights").sink
+    for question in (sink.check, sink.open):
         with pytest.raises(DeliveryRefused, match="flights.db is no SQLite database"):
             question(None)
     assert file.read_text() == "origin,delay\nJFK,1\n" * 100
 
 
 def test_the_table_of_another_checkpoint_is_refused(file: Path) -> None:
-    writer = write_sqlite(file, "flights")
-    writer.open(Epoch.begun())
-    writer.begin(0)
-    writer(Flight("JFK", 1))
-    writer.commit(0)
-    writer.close()
-    for question in (write_sqlite(file, "flights").check, write_sqlite(file, "flights").open):
+    sink = write_sqlite(file, "flights").sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
+    sink(Flight("JFK", 1))
+    sink.commit(0)
+    sink.close()
+    again = write_sqlite(file, "flights").sink
+    for question in (again.check, again.open):
         with pytest.raises(DeliveryRefused, match="was written from another checkpoint"):
             question(Epoch.begun())
-    other = write_sqlite(file, "flights", name="another pipeline")
+    other = write_sqlite(file, "flights", name="another pipeline").sink
     other.open(Epoch.begun())
     other.begin(0)
     other(Flight("EWR", 2))
@@ -204,44 +208,44 @@ def test_the_table_of_another_checkpoint_is_refused(file: Path) -> None:
 
 
 def test_two_starts_at_once_are_noticed_at_the_first_row(file: Path) -> None:
-    first, second = write_sqlite(file, "flights"), write_sqlite(file, "flights")
-    for writer in (first, second):
-        writer.open(Epoch.begun())
-        writer.begin(0)
-        writer(Flight("JFK", 1))
+    first, second = write_sqlite(file, "flights").sink, write_sqlite(file, "flights").sink
+    for sink in (first, second):
+        sink.open(Epoch.begun())
+        sink.begin(0)
+        sink(Flight("JFK", 1))
     first.commit(0)
     with pytest.raises(DeliveryRefused, match="was written by another pipeline since this one"):
         second.commit(0)
-    for writer in (first, second):
-        writer.close()
+    for sink in (first, second):
+        sink.close()
     assert rows_in(file) == [("JFK", 1)]
 
 
 def test_a_batch_is_seen_by_others_when_it_is_committed(file: Path) -> None:
-    writer = write_sqlite(file, "flights")
-    writer.open(Epoch.begun())
-    writer.begin(0)
+    sink = write_sqlite(file, "flights").sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
     for number in range(5_000):
-        writer((number,) if number else {"n": number})
+        sink((number,) if number else {"n": number})
     assert rows_in(file, "SELECT count(*) FROM sqlite_master") == [(0,)]
-    writer.commit(0)
+    sink.commit(0)
     counted = "SELECT count(*), count(DISTINCT n), min(n), max(n) FROM flights"
     assert rows_in(file, counted) == [(5_000, 5_000, 0, 4_999)]
-    writer.close()
+    sink.close()
 
 
 def test_somebody_who_writes_for_too_long_is_named(
     file: Path, database: sqlite3.Connection
 ) -> None:
-    writer = write_sqlite(file, "flights", timeout=0.01)
-    writer.open(None)
+    sink = write_sqlite(file, "flights", timeout=0.01).sink
+    sink.open(None)
     database.execute("BEGIN IMMEDIATE")
     for number in range(999):
-        writer(Flight("JFK", number))
+        sink(Flight("JFK", number))
     with pytest.raises(TimeoutError, match="another program has been writing into .*flights.db"):
-        writer(Flight("JFK", 999))
+        sink(Flight("JFK", 999))
     database.execute("ROLLBACK")
-    writer.close()
+    sink.close()
     assert rows_in(file, "SELECT delay FROM flights") == [(number,) for number in range(1_000)]
 
 
@@ -258,16 +262,17 @@ def test_the_journal_mode_of_a_database_that_is_there_stays(
 
 def test_a_check_says_what_would_be_done_and_changes_nothing(file: Path) -> None:
     epoch = Epoch.begun()
-    writer = write_sqlite(file, "flights")
-    writer.open(epoch)
-    writer.begin(0)
-    writer(Flight("JFK", 1))
-    writer.commit(0)
-    writer.close()
+    sink = write_sqlite(file, "flights").sink
+    sink.open(epoch)
+    sink.begin(0)
+    sink(Flight("JFK", 1))
+    sink.commit(0)
+    sink.close()
     before = file.read_bytes(), file.stat().st_mtime_ns
-    assert write_sqlite(file, "flights").check(epoch) == f"goes on in the table flights in {file}"
-    assert write_sqlite(file, "flights").check(None) == f"adds to the table flights in {file}"
-    assert write_sqlite(file, "other").check(epoch) == f"makes the table other in {file}"
+    same, other = write_sqlite(file, "flights").sink, write_sqlite(file, "other").sink
+    assert same.check(epoch) == f"goes on in the table flights in {file}"
+    assert same.check(None) == f"adds to the table flights in {file}"
+    assert other.check(epoch) == f"makes the table other in {file}"
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before
 
 
@@ -275,13 +280,13 @@ KILLED = """
 import os, signal, sys
 from penstock.connectors import write_sqlite
 from penstock.delivery import Epoch
-writer = write_sqlite(sys.argv[1], "flights")
-writer.open(Epoch.read(sys.argv[2]))
-writer.begin(0)
+sink = write_sqlite(sys.argv[1], "flights").sink
+sink.open(Epoch.read(sys.argv[2]))
+sink.begin(0)
 for number in range(10_000):
-    writer({"n": number})
+    sink({"n": number})
 if sys.argv[3] == "after":
-    writer.commit(0)
+    sink.commit(0)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -292,10 +297,10 @@ def test_a_kill_leaves_the_whole_batch_or_nothing(file: Path, point: str, count:
     command = [sys.executable, "-c", KILLED, str(file), first.text, point]
     assert subprocess.run(command, check=False).returncode == -9
     second = Epoch.begun(first.starts, planned=0)
-    writer = write_sqlite(file, "flights")
-    writer.open(second)
-    assert writer.begin(0) is (count == 0)
-    writer.close()
+    sink = write_sqlite(file, "flights").sink
+    sink.open(second)
+    assert sink.begin(0) is (count == 0)
+    sink.close()
     tables = rows_in(file, "SELECT count(*) FROM sqlite_master WHERE name = 'flights'")
     assert tables == [(1 if count else 0,)]
     if count:

@@ -67,34 +67,42 @@ def test_a_file_without_bytes_is_as_good_as_none(file: Path) -> None:
 
 def test_nothing_is_appended_to_half_a_line(file: Path) -> None:
     file.write_text("1\n2")
-    writer = write_json_lines(file, append=True)
+    sink = write_json_lines(file, append=True).sink
     with pytest.raises(DeliveryRefused, match="the last line of .*board is not complete"):
-        writer(3)
+        sink.open(None)
     assert file.read_text() == "1\n2"
 
 
 def test_nothing_is_made_before_the_first_element_nor_by_closing(file: Path) -> None:
+    publisher: ManualPublisher[Any] = ManualPublisher()
     writer = write_csv(file, ["a"])
-    writer.close()
+    publisher.subscribe(writer)
+    publisher.await_requested(16)
+    writer.sink.close()
+    writer.stop()
+    assert writer.wait(PATIENCE)
     assert [*file.parent.iterdir()] == []
 
 
-def test_a_writer_that_was_closed_takes_no_more(file: Path) -> None:
-    writer = write_json_lines(file)
-    writer(1)
-    writer.close()
-    writer.close()
-    with pytest.raises(ValueError, match="was closed"):
-        writer(2)
+def test_a_file_that_was_closed_takes_no_more(file: Path) -> None:
+    sink = write_json_lines(file).sink
+    sink.open(None)
+    sink(1)
+    sink.close()
+    sink.close()
+    with pytest.raises(ValueError, match="is not open"):
+        sink(2)
     assert file.read_text() == "1\n"
 
 
 def test_a_file_has_one_writer_at_a_time(file: Path) -> None:
-    first, second = write_json_lines(file), write_json_lines(file, append=True)
+    first, second = write_json_lines(file).sink, write_json_lines(file, append=True).sink
+    first.open(None)
     first(1)
     with pytest.raises(DeliveryRefused, match="board is being written by another sink or program"):
-        second(2)
+        second.open(None)
     first.close()
+    second.open(None)
     second(3)
     second.close()
     assert file.read_text() == "1\n3\n"
@@ -197,13 +205,14 @@ def test_a_disk_that_fills_up_leaves_no_half_line(
             return write(descriptor, bytes(content)[:3])
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    writer = write_json_lines(file)
-    writer("a")
+    sink = write_json_lines(file).sink
+    sink.open(None)
+    sink("a")
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(OSError, match="No space left"):
-        writer("bcde")
+        sink("bcde")
     monkeypatch.undo()
-    writer.close()
+    sink.close()
     assert file.read_text() == '"a"\n'
 
 

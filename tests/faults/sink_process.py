@@ -68,7 +68,7 @@ class Logs:
 
 def run(folder: Path) -> None:
     """All batches that are not done, into all sinks, as ``penstock.pipeline`` gives them."""
-    made = {
+    writers = {
         "lines": write_json_lines(folder / "rows.jsonl"),
         "csv": write_csv(folder / "rows.csv", ["number", "text"]),
         "rotated lines": write_json_lines(folder / "rows-rotated.jsonl", rotate_bytes=ROTATE_BYTES),
@@ -78,6 +78,7 @@ def run(folder: Path) -> None:
         "parquet": write_parquet(folder / "rows"),
         "sqlite": write_sqlite(folder / "rows.db", "rows"),
     }
+    made = {name: writer.sink for name, writer in writers.items()}
     sinks = SinkBatches(made)
     logs = Logs(folder)
     sinks.open(logs.begin_run())

@@ -190,7 +190,10 @@ def test_when_one_sink_refuses_none_is_touched(tmp_path: Path) -> None:
     for file in (first, second):
         file.write_text("1\n")
     batches = SinkBatches(
-        {"first": write_json_lines(first, overwrite=True), "second": write_json_lines(second)}
+        {
+            "first": write_json_lines(first, overwrite=True).sink,
+            "second": write_json_lines(second).sink,
+        }
     )
     with pytest.raises(FileExistsError, match="second is there and has 2 bytes") as refused:
         batches.open(Epoch.begun())

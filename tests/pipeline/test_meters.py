@@ -135,3 +135,12 @@ def test_a_sink_says_itself_whether_it_knows_rows_that_came_twice() -> None:
     assert gauge.duplicated is None
     sink.duplicated = 3
     assert gauge.duplicated == 3
+
+
+def test_a_sink_that_has_each_row_once_has_none_twice_unless_it_says_so() -> None:
+    sink: Any = ManualSubscriber()
+    sink.level = "exactly once"
+    gauge, _, _ = gauge_of(sink)
+    assert gauge.duplicated == 0
+    sink.duplicated = 3
+    assert gauge.duplicated == 3

@@ -86,11 +86,19 @@ def test_what_happens_after_the_end_changes_nothing() -> None:
     assert run.status().state == "completed"
 
 
-def test_the_run_ends_when_a_sink_with_a_thread_of_its_own_has_written_all(tmp_path: Path) -> None:
-    file = tmp_path / "numbers.jsonl"
-    run = running(Flow.range(500), write_json_lines(file))
+def test_the_run_calls_the_sink_of_a_writer_and_ends_when_all_is_written(tmp_path: Path) -> None:
+    file, threads = tmp_path / "numbers.jsonl", set()
+
+    def text_of(number: int) -> str:
+        threads.add(threading.current_thread().name)
+        return str(number)
+
+    writer = write_json_lines(file, encode=text_of)
+    run = running(Flow.range(500), writer)
     assert run.wait(PATIENCE)
     assert run.state == "completed"
+    assert [*run.sinks.values()] == [writer.sink]
+    assert not any("penstock-writer" in name for name in threads)
     assert file.read_text().splitlines() == [str(number) for number in range(500)]
 
 

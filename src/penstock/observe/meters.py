@@ -232,7 +232,8 @@ class SinkMeter:
     @property
     def duplicated(self) -> int | None:
         """Rows that the sink got twice and did not recognise; ``None`` if it cannot tell."""
-        return getattr(self.made, "duplicated", None)
+        said: int | None = getattr(self.made, "duplicated", None)
+        return 0 if said is None and self.level == "exactly once" else said
 
     @property
     def recognised(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from penstock.api import Publisher
 from penstock.connectors.shared.reconnecting import listening
+from penstock.connectors.shared.writer import Writer
 from penstock.delivery import DataFrameSink
 from penstock.flow import Flow
 from penstock.flow.base_flow import extended
@@ -169,8 +170,10 @@ class MeteredSource(Stage):
 
 
 def sink(make: Callable[[Any], Any], settings: Any) -> Any:
-    """A function, a subscriber, or a sink that Spark serves."""
+    """A function, a subscriber, or a sink that Spark serves; of a ``Writer``, its sink."""
     made = make(settings)
+    if isinstance(made, Writer):
+        return made.sink  # which is called and told of batches, with no thread in between
     if not (is_subscriber(made) or callable(made) or isinstance(made, DataFrameSink)):
         raise TypeError(f"it must be a function or a subscriber, not {shorten(made)}")
     return made

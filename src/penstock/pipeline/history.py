@@ -252,7 +252,7 @@ class GivenRows:
     @property
     def possibly_again(self) -> int:
         """Rows that it perhaps has twice now; a sink that tells them, or knows them, has none."""
-        if self._sink.level == "exactly once" or self._sink.duplicated is not None:
+        if self._sink.duplicated is not None:
             return 0
         fresh = self.rows - (self._sink.recognised - self._recognised)
         return fresh * self._times + self._void

@@ -54,7 +54,7 @@ class PipelineRun:
 
     @property
     def sinks(self) -> Mapping[str, Any]:
-        """Its sinks by name, as they were made."""
+        """Its sinks by name, as they are given elements or batches."""
         return self._assembly.sinks
 
     @property
@@ -148,7 +148,7 @@ class PipelineRun:
             self._fail(error)
 
     def _sink(self, name: str, made: Any) -> SinkMeter:
-        # A writer is both. Called, it is done with an element before Spark takes that for granted.
+        # What is both is called: then it is done with an element before Spark takes it for granted.
         if callable(made):
 
             def on_failure(error: Exception) -> None:

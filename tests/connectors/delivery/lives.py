@@ -41,22 +41,23 @@ def live(
     checkpoint: Checkpoint, writer: Writer, batches: Sequence[Sequence[Any]]
 ) -> Generator[str, None, None]:
     """One start of the pipeline, as far as it comes."""
-    writer.open(checkpoint.begin_run())
+    sink = writer.sink
+    sink.open(checkpoint.begin_run())
     yield "open"
     for number in range(checkpoint.done + 1, len(batches)):
         checkpoint.planned = number
         yield "planned"
-        wanted = writer.begin(number)
+        wanted = sink.begin(number)
         yield "begun"
         for row in batches[number] if wanted else ():
-            writer(row)
+            sink(row)
             yield "row"
         if wanted:
-            writer.commit(number)
+            sink.commit(number)
             yield "committed by the sink"
         checkpoint.done = number
         yield "committed by Spark"
-    writer.close()
+    sink.close()
     yield "closed"
 
 
@@ -77,7 +78,7 @@ def ended_by_a_crash(
 
 def crash(writer: Writer) -> None:
     """What the system does with the files of a dead process: they are closed, and that is all."""
-    sink: Any = writer._sink
+    sink: Any = writer.sink
     if isinstance(sink, TextFile):
         if sink._descriptor is not None:
             os.close(sink._descriptor)
@@ -101,10 +102,10 @@ def leave_unfinished(sink: ParquetFolder) -> None:
 def refused(writer: Writer, epoch: Epoch | None, error: type[Exception] = DeliveryRefused) -> str:
     """The one line with which it refuses, by ``check`` as by ``open``; it closes quietly then."""
     with pytest.raises(error) as checked:
-        writer.check(epoch)
+        writer.sink.check(epoch)
     with pytest.raises(error) as opened:
-        writer.open(epoch)
-    writer.close()
+        writer.sink.open(epoch)
+    writer.sink.close()
     line = str(opened.value)
     assert line == str(checked.value)
     assert "\n" not in line

@@ -46,7 +46,7 @@ def test_a_restart_goes_on_after_what_was_committed(file: Path) -> None:
     checkpoint = Checkpoint()
     lived(checkpoint, write_json_lines(file), BATCHES[:2])
     writer = write_json_lines(file)
-    assert writer.check(checkpoint.begin_run()) == f"goes on in {file} after 6 bytes"
+    assert writer.sink.check(checkpoint.begin_run()) == f"goes on in {file} after 6 bytes"
     lived(checkpoint, writer)
     assert file.read_text() == "1\n2\n3\n4\n5\n"
     assert json.loads(record_of(file).read_text())["length"] == 10
@@ -102,14 +102,14 @@ def test_the_disk_has_the_rows_before_anything_speaks_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "folder").mkdir()
-    writer = make(tmp_path / "folder" / "sink")
-    writer.open(Epoch.begun())
-    writer.begin(0)
-    writer({"n": 1})
+    sink = make(tmp_path / "folder" / "sink").sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
+    sink({"n": 1})
     noted = Steps(monkeypatch)
-    writer.commit(0)
+    sink.commit(0)
     assert noted == steps
-    writer.close()
+    sink.close()
 
 
 def test_what_a_crash_has_left_is_cut_off(file: Path) -> None:
@@ -117,7 +117,7 @@ def test_what_a_crash_has_left_is_cut_off(file: Path) -> None:
     ended_by_a_crash(checkpoint, partial(write_json_lines, file), BATCHES, 6)
     with file.open("ab") as opened:
         opened.write(b"3\n{")
-    words = write_json_lines(file).check(checkpoint.begin_run())
+    words = write_json_lines(file).sink.check(checkpoint.begin_run())
     assert words.endswith("after 4 bytes, and cuts off 3 that were not committed")
     lived(checkpoint, write_json_lines(file))
     assert file.read_text() == "1\n2\n3\n4\n5\n"
@@ -132,8 +132,8 @@ def test_the_names_of_columns_are_there_once_even_without_rows(file: Path) -> No
 
 def test_nothing_is_made_by_a_check(file: Path) -> None:
     for writer in (write_json_lines(file), write_parquet(file), write_sqlite(file, "rows")):
-        assert writer.check(Epoch.begun()) == f"makes {file}"
-        assert writer.check(None) == f"makes {file}"
+        assert writer.sink.check(Epoch.begun()) == f"makes {file}"
+        assert writer.sink.check(None) == f"makes {file}"
     assert content(file.parent) == {}
 
 
@@ -157,7 +157,7 @@ def test_what_was_said_of_such_a_file_holds_for_the_first_start_only(
     file.write_text("mine\n")
     options: dict[str, Any] = {option: True}
     make = partial(write_json_lines, file, **options)
-    assert make().check(Epoch.begun()).startswith(f"{said} {file}")
+    assert make().sink.check(Epoch.begun()).startswith(f"{said} {file}")
     checkpoint = Checkpoint()
     for steps in (0, 1, 3, 5, 9):
         ended_by_a_crash(checkpoint, make, BATCHES, steps)
@@ -229,7 +229,7 @@ def test_what_somebody_has_changed_is_refused_and_stays(
     change(file)
     before = content(file.parent)
     with pytest.raises((DeliveryRefused, FileExistsError), match=words):
-        write_json_lines(file, **options).open(checkpoint.begin_run())
+        write_json_lines(file, **options).sink.open(checkpoint.begin_run())
     assert content(file.parent) == before
 
 
@@ -238,29 +238,29 @@ def test_a_file_that_is_changed_while_it_is_written_is_noticed(file: Path) -> No
         (lambda: os.truncate(file, 0), "has 2 bytes instead of 4: somebody else has changed it"),
         (lambda: file.rename(file.with_name("moved")), "was moved or deleted by somebody else"),
     ):
-        writer = write_json_lines(file, overwrite=True)
-        writer.open(Epoch.begun())
-        writer.begin(0)
-        writer(1)
-        writer.commit(0)
+        sink = write_json_lines(file, overwrite=True).sink
+        sink.open(Epoch.begun())
+        sink.begin(0)
+        sink(1)
+        sink.commit(0)
         change()
-        writer.begin(1)
-        writer(2)
+        sink.begin(1)
+        sink(2)
         with pytest.raises(DeliveryRefused, match=words):
-            writer.commit(1)
-        writer.close()
+            sink.commit(1)
+        sink.close()
 
 
 def test_two_starts_at_once_are_one_too_many(file: Path) -> None:
     folder = file.with_name("folder")
     for make in (partial(write_json_lines, file), partial(write_parquet, folder)):
         epoch = Epoch.begun()
-        first = make()
+        first = make().sink
         first.open(epoch)
         with pytest.raises(DeliveryRefused, match="is being written by another sink or program"):
-            make().open(epoch)
+            make().sink.open(epoch)
         first.close()
-        second = make()
+        second = make().sink
         second.open(epoch)
         second.close()
 
@@ -271,9 +271,10 @@ def test_without_a_checkpoint_nothing_is_added_to_the_file_of_one(file: Path) ->
     line = refused(write_json_lines(file, append=True), None)
     assert "belongs to a pipeline with a checkpoint, says late.jsonl.delivery" in line
     assert file.read_text() == "1\n2\n3\n4\n5\n"
-    writer = write_json_lines(file, overwrite=True)
-    writer(6)
-    writer.close()
+    sink = write_json_lines(file, overwrite=True).sink
+    sink.open(None)
+    sink(6)
+    sink.close()
     assert content(file.parent) == {"late.jsonl": b"6\n"}
 
 

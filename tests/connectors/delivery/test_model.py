@@ -118,24 +118,24 @@ def test_a_batch_that_begins_again_is_written_once(kind: str, tmp_path: Path) ->
     path = tmp_path / "sink"
     rows = [{"number": number, "text": ""} for number in range(3)]
     for epoch in (Checkpoint().begin_run(), None):
-        writer = make(path)
+        sink = make(path).sink
         if epoch is None:
             path = tmp_path / "another"
-            writer = make(path)
-        writer.open(epoch)
-        assert writer.begin(0)
-        writer(rows[0])
-        assert writer.begin(0)
+            sink = make(path).sink
+        sink.open(epoch)
+        assert sink.begin(0)
+        sink(rows[0])
+        assert sink.begin(0)
         for row in rows[:2]:
-            writer(row)
-        writer.commit(0)
-        assert not writer.begin(0)
-        assert writer.begin(1)
-        writer(rows[2])
-        writer.commit(1)
-        assert writer.begin(2)
-        writer(rows[0])
-        writer.close()
+            sink(row)
+        sink.commit(0)
+        assert not sink.begin(0)
+        assert sink.begin(1)
+        sink(rows[2])
+        sink.commit(1)
+        assert sink.begin(2)
+        sink(rows[0])
+        sink.close()
         assert rows_in(path) == rows
 
 

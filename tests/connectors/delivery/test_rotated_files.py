@@ -96,18 +96,18 @@ def test_who_may_read_the_file_may_read_those_that_follow_and_nobody_else(
     for name in ("rotated", "interrupted"):
         path = file.with_name(f"{name}.jsonl")
         checkpoint, writer = Checkpoint(), write_json_lines(path, rotate_bytes=4)
-        writer.open(checkpoint.begin_run())
+        writer.sink.open(checkpoint.begin_run())
         path.chmod(mode)
-        writer.begin(0)
-        writer(1000)
+        writer.sink.begin(0)
+        writer.sink(1000)
         if name == "interrupted":
             die_amid_the_rotation(writer, 0)
             checkpoint.planned = 0
             writer = write_json_lines(path, rotate_bytes=4)
-            writer.open(checkpoint.begin_run())
+            writer.sink.open(checkpoint.begin_run())
         else:
-            writer.commit(0)
-        writer.close()
+            writer.sink.commit(0)
+        writer.sink.close()
         parts = (path, path.with_name(f"{name}.000001.jsonl"))
         assert [part.stat().st_mode & 0o777 for part in parts] == [mode, mode]
 
@@ -116,7 +116,7 @@ def die_amid_the_rotation(writer: Writer, batch: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TextFile, "_open_next", dies)
         with pytest.raises(Killed):
-            writer.commit(batch)
+            writer.sink.commit(batch)
     crash(writer)
 
 
@@ -229,7 +229,7 @@ def test_a_rotation_that_was_interrupted_is_said_by_a_check(file: Path) -> None:
         with pytest.raises(Killed):
             list(life)
     assert not file.exists()
-    words = LINES(file).check(checkpoint.begin_run())
+    words = LINES(file).sink.check(checkpoint.begin_run())
     assert words == f"goes on in {file} after {file.with_name('late.000001.jsonl')}"
     assert not file.exists()
 
@@ -256,7 +256,7 @@ def test_a_name_that_is_taken_while_it_runs_is_refused_and_the_batch_is_stored(f
     foreign.write_text("mine\n")
     with pytest.raises(DeliveryRefused, match=r"late.000001.jsonl is there already, and .*late"):
         list(life)
-    writer.close()
+    writer.sink.close()
     assert content(file.parent) == {"late.000001.jsonl": "mine\n", "late.jsonl": "1\n2\n"}
     foreign.unlink()
     lived(checkpoint, LINES(file))
@@ -311,14 +311,14 @@ def test_files_that_seem_rotated_are_refused_unless_it_is_said_to_append_after_t
     line = refused(LINES(file, overwrite=True), epoch, FileExistsError)
     assert "overwrite=True does not delete it; move it away" in line
     assert content(file.parent) == {"late.000007.jsonl": "mine\n"}
-    writer = LINES(file, append=True)
-    writer.open(epoch)
+    sink = LINES(file, append=True).sink
+    sink.open(epoch)
     for number in (0, 1):
-        writer.begin(number)
+        sink.begin(number)
         for row in BATCHES[number]:
-            writer(row)
-        writer.commit(number)
-    writer.close()
+            sink(row)
+        sink.commit(number)
+    sink.close()
     assert content(file.parent) == {
         "late.000007.jsonl": "mine\n",
         "late.000008.jsonl": "1\n2\n",
@@ -329,7 +329,7 @@ def test_files_that_seem_rotated_are_refused_unless_it_is_said_to_append_after_t
 def test_overwrite_deletes_what_an_earlier_checkpoint_has_rotated(file: Path) -> None:
     lived(Checkpoint(), LINES(file))
     writer = LINES(file, overwrite=True)
-    assert writer.check(Epoch.begun()).endswith(", and deletes 3 to which it was rotated")
+    assert writer.sink.check(Epoch.begun()).endswith(", and deletes 3 to which it was rotated")
     lived(Checkpoint(), writer, [[1, 2], [3]])
     assert content(file.parent) == {"late.000001.jsonl": "1\n2\n", "late.jsonl": "3\n"}
 

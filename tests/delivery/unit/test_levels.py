@@ -60,11 +60,11 @@ def test_a_level_is_declared_or_follows_from_when_a_sink_is_done(
 def test_what_we_ship_declares_its_level_and_knows_batches(tmp_path: Path) -> None:
     path = tmp_path / "sink"
     once = [
-        write_json_lines(path),
-        write_csv(path, ["a"]),
-        write_parquet(path),
-        write_sqlite(path, "a"),
+        write_json_lines(path).sink,
+        write_csv(path, ["a"]).sink,
+        write_parquet(path).sink,
+        write_sqlite(path, "a").sink,
     ]
-    for sink in [*once, write_standard_output()]:
+    for sink in [*once, write_standard_output().sink]:
         assert isinstance(sink, BatchSink)
         assert level_of(sink) == ("exactly once" if sink in once else "at most once")
