@@ -1,5 +1,6 @@
 """Reactive Streams for Python.
 
+``on_demand``   the names of a package, each loaded when somebody uses it
 ``java``        the Java of this machine, for those who need one
 ``api``         the standard on one page
 ``rules``       its 43 rules as data; they feed error messages, the kit, the docs, ``penstock spec``
@@ -23,21 +24,26 @@ Each imports only what comes before it in this list, and ``cli`` sees all. ``tes
 judge strangers as well as us, so they know nothing of ``examples``.
 """
 
-from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription
-from penstock.core import AsyncSubscriber, IdentityProcessor, SyncSubscriber
-from penstock.examples import ExecutorPublisher, IterablePublisher
-from penstock.flow import Flow, Retry, X
-from penstock.flow.multicast.broadcast import Broadcast, BroadcastState
-from penstock.guard import guard
-from penstock.rules import RuleViolation
-from penstock.runtime import (
-    AsyncioLoop,
-    CallingThread,
-    ThreadPool,
-    VirtualTime,
-    collect_undelivered,
-    set_undelivered_hook,
-)
+from typing import TYPE_CHECKING
+
+from penstock.guard import guard  # at once, or the package would stand in its place
+from penstock.on_demand import loader
+
+if TYPE_CHECKING:
+    from penstock.api import UNBOUNDED, Processor, Publisher, Subscriber, Subscription
+    from penstock.core import AsyncSubscriber, IdentityProcessor, SyncSubscriber
+    from penstock.examples import ExecutorPublisher, IterablePublisher
+    from penstock.flow import Flow, Retry, X
+    from penstock.flow.multicast.broadcast import Broadcast, BroadcastState
+    from penstock.rules import RuleViolation
+    from penstock.runtime import (
+        AsyncioLoop,
+        CallingThread,
+        ThreadPool,
+        VirtualTime,
+        collect_undelivered,
+        set_undelivered_hook,
+    )
 
 __all__ = [
     "UNBOUNDED",
@@ -64,3 +70,35 @@ __all__ = [
     "guard",
     "set_undelivered_hook",
 ]
+
+__getattr__ = loader(
+    __name__,
+    {
+        "AsyncSubscriber": "core",
+        "AsyncioLoop": "runtime",
+        "Broadcast": "flow.multicast.broadcast",
+        "BroadcastState": "flow.multicast.broadcast",
+        "CallingThread": "runtime",
+        "ExecutorPublisher": "examples",
+        "Flow": "flow",
+        "IdentityProcessor": "core",
+        "IterablePublisher": "examples",
+        "Processor": "api",
+        "Publisher": "api",
+        "Retry": "flow",
+        "RuleViolation": "rules",
+        "Subscriber": "api",
+        "Subscription": "api",
+        "SyncSubscriber": "core",
+        "ThreadPool": "runtime",
+        "UNBOUNDED": "api",
+        "VirtualTime": "runtime",
+        "X": "flow",
+        "collect_undelivered": "runtime",
+        "set_undelivered_hook": "runtime",
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -15,6 +15,7 @@ import penstock
 import penstock.testing
 from penstock import connectors
 from penstock.delivery import level_of
+from tests.public_names import public_names
 
 SOURCES: Final = (
     "from_server_sent_events", "from_websocket", "read_csv", "read_json_lines", "read_parquet",
@@ -75,7 +76,7 @@ def test_a_source_says_how_exact_its_demand_is_and_what_it_can_replay(name: str)
 
 @pytest.mark.parametrize("name", SOURCES + SINKS)
 def test_the_example_of_a_connector_is_right(name: str) -> None:
-    names = {**vars(penstock), **vars(penstock.testing)}
+    names = {**public_names(penstock), **vars(penstock.testing)}
     tests = doctest.DocTestFinder(recurse=False).find(getattr(connectors, name), name, globs=names)
     runner = doctest.DocTestRunner()
     assert sum(len(test.examples) for test in tests) > 0
@@ -100,6 +101,8 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
     monkeypatch.delitem(sys.modules, "penstock.connectors.websocket.source", raising=False)
     for module in ("parquet.source", "parquet.sink", "parquet.folder", "parquet.rows"):
         monkeypatch.delitem(sys.modules, f"penstock.connectors.{module}", raising=False)
+    for name in ("from_websocket", "read_parquet", "write_parquet"):
+        monkeypatch.delattr(connectors, name, raising=False)  # it may be loaded already
     monkeypatch.setitem(sys.modules, "websockets.asyncio.client", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ModuleNotFoundError, match="from_websocket needs websockets.*connectors"):

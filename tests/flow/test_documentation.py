@@ -10,6 +10,7 @@ import pytest
 
 import penstock
 from penstock.flow import Flow, GroupedFlow, SharedFlow, X
+from tests.public_names import public_names
 
 METHODS = {
     getattr(kind, name).__qualname__: inspect.unwrap(getattr(kind, name))
@@ -33,7 +34,7 @@ def test_an_operator_says_what_it_does_under_fixed_headings(name: str) -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_example_of_an_operator_is_right(name: str) -> None:
-    names = {**vars(penstock), "Flow": Flow, "X": X}
+    names = {**public_names(penstock), "Flow": Flow, "X": X}
     finder = doctest.DocTestFinder(recurse=False)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     tests = finder.find(METHODS[name], name, globs=names)

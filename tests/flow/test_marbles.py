@@ -14,6 +14,7 @@ from docs.operators import GROUPS
 from penstock import UNBOUNDED, Flow, VirtualTime
 from penstock.testing import ManualSubscriber, marble
 from penstock.testing.recording import OnComplete, OnError, OnNext, Signal
+from tests.public_names import public_names
 
 # They give no stream that could be drawn, or one that needs Spark.
 WITHOUT_MARBLES = {
@@ -44,7 +45,7 @@ def test_the_marbles_of_an_operator_show_what_it_does(name: str) -> None:
         given: Flow.from_publisher(marble(diagram, time=time))
         for given, diagram in zip(["flow", "other", "third"], inputs, strict=False)
     }
-    names = {**vars(penstock.testing), **vars(penstock), **flows, "time": time}
+    names = {**vars(penstock.testing), **public_names(penstock), **flows, "time": time}
     result: Flow[Any] = eval(call, names)
     frames = read_frames(output)
     assert asyncio.run(received(result, time, len(frames))) == frames

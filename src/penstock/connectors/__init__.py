@@ -14,6 +14,8 @@ A part is loaded when it is used, and with it the packages that it needs.
 
 from typing import TYPE_CHECKING, Any
 
+from penstock.on_demand import loader
+
 if TYPE_CHECKING:
     from penstock.connectors.files.csv_files import read_csv, write_csv
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
@@ -57,29 +59,32 @@ __all__ = [
     "write_standard_output",
 ]
 
-_MODULES = {
-    "Event": "sse.events",
-    "Line": "files.tail",
-    "RemoteError": "shared.connection_errors",
-    "Request": "shared.admission",
-    "Server": "shared.server",
-    "Writer": "shared.writer",
-    "from_server_sent_events": "sse.source",
-    "from_websocket": "websocket.source",
-    "read_csv": "files.csv_files",
-    "read_json_lines": "files.json_lines",
-    "read_parquet": "parquet.source",
-    "read_standard_input": "standard_streams",
-    "replay": "replaying",
-    "serve_server_sent_events": "sse.server",
-    "serve_websocket": "websocket.server",
-    "tail_json_lines": "files.tail",
-    "write_csv": "files.csv_files",
-    "write_json_lines": "files.json_lines",
-    "write_parquet": "parquet.sink",
-    "write_sqlite": "sqlite.sink",
-    "write_standard_output": "standard_streams",
-}
+_load = loader(
+    __name__,
+    {
+        "Event": "sse.events",
+        "Line": "files.tail",
+        "RemoteError": "shared.connection_errors",
+        "Request": "shared.admission",
+        "Server": "shared.server",
+        "Writer": "shared.writer",
+        "from_server_sent_events": "sse.source",
+        "from_websocket": "websocket.source",
+        "read_csv": "files.csv_files",
+        "read_json_lines": "files.json_lines",
+        "read_parquet": "parquet.source",
+        "read_standard_input": "standard_streams",
+        "replay": "replaying",
+        "serve_server_sent_events": "sse.server",
+        "serve_websocket": "websocket.server",
+        "tail_json_lines": "files.tail",
+        "write_csv": "files.csv_files",
+        "write_json_lines": "files.json_lines",
+        "write_parquet": "parquet.sink",
+        "write_sqlite": "sqlite.sink",
+        "write_standard_output": "standard_streams",
+    },
+)
 
 _EXTRAS = {"pyarrow": "parquet"}
 
@@ -90,13 +95,8 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     """Load a part when it is used; a package that is missing is named, with what installs it."""
-    from importlib import import_module
-
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"{__name__}.{module}"), name)
+        return _load(name)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         extra = _EXTRAS.get(missing, "connectors")

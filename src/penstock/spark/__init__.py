@@ -28,7 +28,9 @@
 ``dataframe.py``    a batch DataFrame as a cold publisher, computed as far as its batches are wanted
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from penstock.on_demand import loader
 
 if TYPE_CHECKING:
     from penstock.spark.checkpoint import CheckpointError
@@ -67,39 +69,32 @@ __all__ = [
     "write_with_spark",
 ]
 
-_MODULES = {
-    "CannotResume": "plan",
-    "CheckpointError": "checkpoint",
-    "SchemaMismatch": "ingest.conversion",
-    "DeadLetter": "ingest.conversion",
-    "NumberedBatch": "egress.rows",
-    "Positioned": "egress.rows",
-    "Schema": "ingest.schema",
-    "SchemaError": "ingest.schema",
-    "SparkFailed": "failures",
-    "SparkFlow": "spark_flow",
-    "SparkLost": "failures",
-    "SparkProcessor": "processor",
-    "SparkSettings": "session.spark_session",
-    "SparkUnavailable": "session.spark_session",
-    "StateChanged": "state",
-    "UserError": "failures",
-    "WorkerLost": "failures",
-    "for_each_batch": "egress.dataframe_sinks",
-    "spark_session": "session.spark_session",
-    "write_with_spark": "egress.batch_folders",
-}
+__getattr__ = loader(
+    __name__,
+    {
+        "CannotResume": "plan",
+        "CheckpointError": "checkpoint",
+        "SchemaMismatch": "ingest.conversion",
+        "DeadLetter": "ingest.conversion",
+        "NumberedBatch": "egress.rows",
+        "Positioned": "egress.rows",
+        "Schema": "ingest.schema",
+        "SchemaError": "ingest.schema",
+        "SparkFailed": "failures",
+        "SparkFlow": "spark_flow",
+        "SparkLost": "failures",
+        "SparkProcessor": "processor",
+        "SparkSettings": "session.spark_session",
+        "SparkUnavailable": "session.spark_session",
+        "StateChanged": "state",
+        "UserError": "failures",
+        "WorkerLost": "failures",
+        "for_each_batch": "egress.dataframe_sinks",
+        "spark_session": "session.spark_session",
+        "write_with_spark": "egress.batch_folders",
+    },
+)
 
 
 def __dir__() -> list[str]:
     return [*globals(), *__all__]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a part when it is used: Spark's processes need the journal only, and quickly."""
-    from importlib import import_module
-
-    module = _MODULES.get(name)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{module}"), name)

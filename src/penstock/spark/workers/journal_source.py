@@ -20,10 +20,11 @@ from pyspark.sql.types import StructType
 
 from penstock.spark.ingest.schema import Schema
 from penstock.spark.journal import JournalReader, JournalUnusable
-from penstock.spark.workers.functions import FusedFunctions, FusedPass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from penstock.spark.workers.functions import FusedFunctions, FusedPass
 
 __all__ = [
     "FORMAT",
