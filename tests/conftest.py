@@ -55,6 +55,14 @@ def prepare_openssl() -> None:
     prepare_openssl()
 
 
+def prepare_spark_connect() -> None:
+    """See to it that a client of Spark Connect can be loaded."""
+    from penstock.spark.session.reachable import missing_for_connect
+
+    if missing := missing_for_connect():
+        raise LookupError(f"{', '.join(missing)} not installed")
+
+
 class Need(NamedTuple):
     """What some tests need from the machine."""
 
@@ -68,6 +76,7 @@ NEEDS: Final = (
     Need("java_peers", prepare_peers, "THE BRIDGE TO THE JVM WAS NOT CROSSED"),
     Need("openssl", prepare_openssl, "NO CONNECTION WAS ENCRYPTED"),
     Need("browser", prepare_browser, "NO BROWSER HAS SEEN THE DASHBOARD"),
+    Need("spark_connect", prepare_spark_connect, "SPARK CONNECT WAS NOT TRIED"),
 )
 
 

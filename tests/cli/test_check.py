@@ -272,6 +272,7 @@ def test_a_journal_that_is_gone_is_a_problem_once_there_were_rows(tmp_path: Path
     assert "belongs to another journal than the one that lies beside it" in checked.stdout
 
 
+@pytest.mark.spark_connect
 def test_a_server_of_spark_connect_that_is_not_there_is_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         address = f"sc://127.0.0.1:{nobody.getsockname()[1]}"
@@ -285,6 +286,7 @@ def test_a_server_of_spark_connect_that_is_not_there_is_one_line() -> None:
     assert "start it, or correct the address" in line
 
 
+@pytest.mark.spark_connect
 def test_the_token_of_a_server_of_spark_connect_is_not_shown() -> None:
     with socket.create_server(("127.0.0.1", 0)) as nobody:
         address = f"sc://127.0.0.1:{nobody.getsockname()[1]}"
@@ -303,6 +305,7 @@ def test_what_holds_the_address_of_a_server_does_not_show_its_token(holder: type
     assert "SECRET" not in f"{held!r} {held}"
 
 
+@pytest.mark.spark_connect
 @pytest.mark.timeout(60)
 def test_somebody_who_does_not_answer_as_spark_connect_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -213,6 +213,7 @@ def connect_error(status: StatusCode) -> Exception:
     return error
 
 
+@pytest.mark.spark_connect
 def test_a_server_that_cannot_be_reached_is_the_loss_of_spark() -> None:
     from grpc import StatusCode
 
@@ -223,6 +224,7 @@ def test_a_server_that_cannot_be_reached_is_the_loss_of_spark() -> None:
     assert kind(StatusCode.INTERNAL) is SparkFailed
 
 
+@pytest.mark.spark_connect
 def test_a_session_asks_a_server_that_does_not_answer_only_for_as_long_as_is_allowed() -> None:
     session: Any = SimpleNamespace(client=SimpleNamespace())
     policies: list[Any] = []
@@ -235,6 +237,7 @@ def test_a_session_asks_a_server_that_does_not_answer_only_for_as_long_as_is_all
 
 
 @pytest.mark.full
+@pytest.mark.spark_connect
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("options", "encryption"),

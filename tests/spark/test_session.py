@@ -226,7 +226,9 @@ def test_without_pyspark_one_sentence_says_what_to_install() -> None:
     ("setting", "what"),
     [
         ("master='spark://", "the master spark://"),
-        ("remote='sc://", "the Spark Connect server sc://"),
+        pytest.param(
+            "remote='sc://", "the Spark Connect server sc://", marks=pytest.mark.spark_connect
+        ),
     ],
     ids=["master", "remote"],
 )
@@ -262,6 +264,7 @@ def test_one_of_several_masters_is_enough() -> None:
         require_reachable("the master", address, 7077, timeout=10)
 
 
+@pytest.mark.spark_connect
 def test_a_stranger_at_the_address_of_a_server_is_refused_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         address = f"sc://127.0.0.1:{stranger.getsockname()[1]}"
