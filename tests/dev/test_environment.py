@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,15 @@ def test_a_set_up_that_failed_starts_from_the_beginning_next_time(
     assert checkout.set_ups() == 2
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Programs heed SIGINT, also where the tests were started in the background."""
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_set_up_leaves_no_traceback_and_starts_anew(checkout: Checkout) -> None:
     os.mkfifo(checkout.root / "gate")
     process = checkout.start("test")
