@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,9 +22,11 @@ class Row(NamedTuple):
 
 
 def board_with(path: Path, *rows: Any) -> Board:
+    """One that has taken these rows, and is closed."""
     board = Board(path)
-    for row in rows:
-        board(row)
+    with closing(board):
+        for row in rows:
+            board(row)
     return board
 
 
@@ -39,8 +42,8 @@ def test_a_row_is_there_for_others_as_soon_as_it_was_taken(tmp_path: Path) -> No
 
 
 def test_a_row_that_comes_again_is_recognised(tmp_path: Path) -> None:
-    board = board_with(tmp_path / "board.sqlite", Row(delay=None, wind=None))
-    board(Row(delay=None, wind=None))
+    row = Row(delay=None, wind=None)
+    board = board_with(tmp_path / "board.sqlite", row, row)
     assert (board.recognised, board.duplicated) == (1, 0)
 
 

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ class Store:
 
     @property
     def numbers(self) -> list[int]:
-        with sqlite3.connect(self._database) as connection:
+        with closing(sqlite3.connect(self._database)) as connection:
             rows = connection.execute("SELECT number, square FROM squares ORDER BY rowid")
             return [number for number, square in rows if square == number * number]
 

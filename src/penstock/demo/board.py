@@ -46,6 +46,10 @@ class Board:
         if not written.rowcount:
             self._seen_again(values)
 
+    def close(self) -> None:
+        """Nothing more will come."""
+        self._database.close()
+
     def _seen_again(self, values: tuple[Any, ...]) -> None:
         found = self._database.execute(
             "SELECT * FROM board WHERE origin = ? AND hour = ?", values[:2]

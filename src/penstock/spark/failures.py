@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import Final
 
 from penstock.spark.private_api import call_status_of, cause_of
@@ -75,7 +77,10 @@ TRACEBACK: Final = re.compile(
     r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S[^\n]*)"
 )
 FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
-OWN: Final = ("/py4j/", "/pyspark/", "/penstock/", "<frozen")
+# Penstock is where it is here, or where Spark's workers have installed or unpacked it. A user's
+# project may well lie in a folder of that name.
+HERE: Final = f"{Path(__file__).parents[1]}{os.sep}"
+OWN: Final = (HERE, "-packages/penstock/", ".zip/penstock/", "/py4j/", "/pyspark/", "<frozen")
 
 
 def explained(error: Exception) -> SparkFailed:

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -58,9 +59,8 @@ def rotated_rows(read: str, name: str, folder: Path) -> Iterator[Row]:
 
 
 def sqlite_rows(folder: Path) -> Iterator[Row]:
-    with sqlite3.connect(f"file:{folder / 'out.db'}?mode=ro", uri=True) as database:
+    with closing(sqlite3.connect(f"file:{folder / 'out.db'}?mode=ro", uri=True)) as database:
         yield from database.execute("SELECT source, number FROM numbers")
-    database.close()
 
 
 def parquet_rows(name: str, folder: Path) -> Iterator[Row]:

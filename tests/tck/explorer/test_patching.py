@@ -163,11 +163,18 @@ def test_threads_outside_the_run_get_real_primitives_and_real_time() -> None:
     assert ran == "ran"
 
 
+class Everything:
+    """Has every identity in it."""
+
+    def __contains__(self, identity: object) -> bool:
+        return True
+
+
 def surroundings() -> list[object]:
     """All that an exploration may touch, to be compared before and after."""
     modules = [threading, time, _thread, queue, pool, bindings]
     names = [value for module in modules for value in vars(module).values()]
-    places = [place.value for place in places_in([queue, pool, bindings])]
+    places = [place.value for place in places_in([queue, pool, bindings], Everything())]
     classes = [threading.Thread, threading.Condition, threading.BoundedSemaphore]
     methods = [
         value for kind in (*classes, pool.ThreadPoolExecutor) for value in vars(kind).values()

@@ -83,9 +83,9 @@ class Inspecting(BaseFlow[T_co]):
         was told of, which is its context.
 
         Example:
-            >>> flow = Flow.of(2, 0).map(lambda x: 4 // x).do_on_error(print)
+            >>> flow = Flow.of("2", "x").map(int).do_on_error(print)
             >>> flow.on_error_return(-1).to_list().run_sync()
-            integer division or modulo by zero
+            invalid literal for int() with base 10: 'x'
             [2, -1]
 
         Marble:

@@ -16,10 +16,10 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from penstock.tck.explorer.clocks import stand_ins_for_functions
 from penstock.tck.explorer.locks import Condition, Lock, RLock
@@ -118,15 +118,14 @@ class Patches:
         self._silence_log()
         self._silence_loops()
         self._silence_unraisable()
-        for place in places_in([queue, pool, *self._subject]):
+        for place in places_in([queue, pool, *self._subject], stand_ins.keys()):
             self._consider(place, stand_ins)
 
     def _consider(self, place: PatchedPlace, stand_ins: Mapping[int, Any]) -> None:
+        self._undo.append(lambda: place.put(place.value))
         if id(place.value) in stand_ins:
-            self._undo.append(lambda: place.put(place.value))
             place.put(stand_ins[id(place.value)])
-        elif _is_primitive(place.value):
-            self._undo.append(lambda: place.put(place.value))
+        else:
             self._existing.append(place)
 
     def _set(self, owner: Any, name: str, value: Any) -> None:
@@ -221,61 +220,82 @@ class PatchedPlace:
     put: Callable[[Any], None]
 
 
-def places_in(modules: Sequence[ModuleType]) -> Iterator[PatchedPlace]:
-    """Yield every place in ``modules``, and in the classes, functions and objects they define."""
-    walk = _Walk({module.__name__ for module in modules})
+def places_in(modules: Sequence[ModuleType], replaced: Container[int]) -> list[PatchedPlace]:
+    """All places in ``modules`` that hold a primitive, or an object of one of these identities.
+
+    They are looked for in the classes, functions and objects that the modules define, as well.
+    """
+    walk = _Walk({module.__name__ for module in modules}, replaced)
     for module in modules:
-        yield from walk.through_namespace(module)
+        walk.through_namespace(module)
+    return walk.places
+
+
+_PLAIN: Final = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, ModuleType))
+"""Nothing of these kinds is replaced, nor looked into; most values of a module are of them."""
 
 
 class _Walk:
-    def __init__(self, module_names: set[str]) -> None:
+    """Goes through all of the subject for each exploration, so it does little for each value.
+
+    All of it happens on the thread that explores.
+    """
+
+    def __init__(self, module_names: set[str], replaced: Container[int]) -> None:
+        self.places: list[PatchedPlace] = []
         self._module_names = module_names
+        self._replaced = replaced
         self._seen: set[int] = set()
 
-    def through_namespace(self, owner: Any) -> Iterator[PatchedPlace]:
-        """Yield the attributes of a module, a class or an object, and what is inside them."""
+    def through_namespace(self, owner: Any) -> None:
+        """The attributes of a module, a class or an object, and what is inside them."""
         for name, value in _attributes(owner).items():
+            if type(value) in _PLAIN:
+                continue
             if isinstance(value, staticmethod):
-                yield PatchedPlace(value.__func__, _static_setter(owner, name))
+                self._note(value.__func__, _static_setter, owner, name)
             else:
-                yield PatchedPlace(value, _setter(owner, name))
-            yield from self._inside(value)
+                self._note(value, _setter, owner, name)
+            self._inside(value)
 
-    def _inside(self, value: Any) -> Iterator[PatchedPlace]:
+    def _note(self, value: Any, setter: Callable[..., Callable[[Any], None]], *place: Any) -> None:
+        if id(value) in self._replaced or _is_primitive(value):
+            self.places.append(PatchedPlace(value, setter(*place)))
+
+    def _inside(self, value: Any) -> None:
         if id(value) in self._seen:
             return
         self._seen.add(id(value))
-        if isinstance(value, (staticmethod, classmethod)):
-            yield from self._inside(value.__func__)
+        if isinstance(value, FunctionType):
+            self._through_function(value)
+        elif isinstance(value, (staticmethod, classmethod)):
+            self._inside(value.__func__)
         elif isinstance(value, property):
             for function in (value.fget, value.fset, value.fdel):
-                yield from self._inside(function)
-        elif isinstance(value, FunctionType):
-            yield from self._through_function(value)
+                self._inside(function)
         elif self._is_ours(value):
-            yield from self.through_namespace(value)
+            self.through_namespace(value)
 
     def _is_ours(self, value: Any) -> bool:
         kind = value if isinstance(value, type) else type(value)
         return kind.__module__ in self._module_names
 
-    def _through_function(self, function: FunctionType) -> Iterator[PatchedPlace]:
+    def _through_function(self, function: FunctionType) -> None:
         if function.__module__ not in self._module_names:
             return
         for index, value in enumerate(function.__defaults__ or ()):
-            yield PatchedPlace(value, _default_setter(function, index))
-            yield from self._inside(value)
+            self._note(value, _default_setter, function, index)
+            self._inside(value)
         for name, value in (function.__kwdefaults__ or {}).items():
-            yield PatchedPlace(value, _keyword_default_setter(function, name))
-            yield from self._inside(value)
+            self._note(value, _keyword_default_setter, function, name)
+            self._inside(value)
         for cell in function.__closure__ or ():
             try:
                 value = cell.cell_contents
             except ValueError:  # a name that is not bound yet
                 continue
-            yield PatchedPlace(value, _cell_setter(cell))
-            yield from self._inside(value)
+            self._note(value, _cell_setter, cell)
+            self._inside(value)
 
 
 def _attributes(owner: Any) -> dict[str, Any]:

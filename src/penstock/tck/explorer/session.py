@@ -98,7 +98,11 @@ def _checked_subject(
     if not modules:
         own = imported(getattr(scenario, "__module__", None) or "")
         modules = [own] if own is not None else []
-    return tuple(dict.fromkeys(part for module in modules for part in with_submodules(module)))
+    found: dict[ModuleType, None] = {}
+    for module in modules:
+        if module not in found:  # one that was found with its package brings nothing new
+            found.update(dict.fromkeys(with_submodules(module)))
+    return tuple(found)
 
 
 def _checked_level(level: str | Level) -> Level:

@@ -110,29 +110,34 @@ def with_submodules(module: ModuleType) -> tuple[ModuleType, ...]:
     A package holds its modules by their names. Where it gives such a name to something else, as to
     a function of that module, the functions and classes that it has say where they come from.
     """
-    found = {module.__name__: module}
-    if hasattr(module, "__path__"):
-        waiting = [module]
-        while waiting:
-            for name, part in _modules_seen_by(waiting.pop(), module.__name__ + "."):
+    prefix = module.__name__ + "."
+    found: dict[str, ModuleType | None] = {module.__name__: module}
+    waiting = [module] if hasattr(module, "__path__") else []
+    while waiting:
+        for known, part in _modules_seen_by(waiting.pop(), prefix).items():
+            for name in _up_to(prefix, known):
                 if name not in found:
-                    found[name] = part
-                    waiting.append(part)
-    return tuple(found.values())
+                    found[name] = (part if name == known else None) or imported(name)
+                    waiting += filter(None, [found[name]])
+    return tuple(part for part in found.values() if part is not None)
 
 
-def _modules_seen_by(module: ModuleType, prefix: str) -> Iterator[tuple[str, ModuleType]]:
+def _up_to(prefix: str, name: str) -> Iterator[str]:
+    """The name of a module, and those of the packages that it is in."""
+    while name.startswith(prefix):
+        yield name
+        name = name.rpartition(".")[0]
+
+
+def _modules_seen_by(module: ModuleType, prefix: str) -> dict[str, ModuleType | None]:
+    """The modules that a module has; of others, from which it has something, the names."""
+    names: dict[str, ModuleType | None] = {}
     for value in list(vars(module).values()):
         if isinstance(value, ModuleType):
-            if value.__name__.startswith(prefix):
-                yield value.__name__, value
+            names[value.__name__] = value
         elif isinstance(value, (type, FunctionType)):
-            name = str(getattr(value, "__module__", ""))
-            while name.startswith(prefix):
-                home = imported(name)
-                if home is not None:
-                    yield name, home
-                name = name.rpartition(".")[0]
+            names.setdefault(str(getattr(value, "__module__", "")))
+    return {name: part for name, part in names.items() if name.startswith(prefix)}
 
 
 def imported(name: str) -> ModuleType | None:
