@@ -18,9 +18,10 @@ ValueError: no number
 @pytest.mark.parametrize(
     "own",
     [
-        f"{failures.HERE}spark/workers/functions.py",
+        f"{failures.PACKAGE}/spark/workers/functions.py",
         "/usr/lib/python3/dist-packages/penstock/spark/workers/functions.py",
         "/srv/venv/lib/python3.14/site-packages/penstock/spark/workers/functions.py",
+        "/app/penstock/spark/workers/functions.py",
         "/srv/work/userFiles-1/penstock.zip/penstock/spark/workers/functions.py",
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Final
@@ -18,6 +17,7 @@ __all__ = [
     "UserError",
     "WorkerLost",
     "explained",
+    "is_users",
 ]
 
 
@@ -77,10 +77,19 @@ TRACEBACK: Final = re.compile(
     r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t]+.*\n)+)(?P<error>\S[^\n]*)"
 )
 FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<name>\S+)')
-# Penstock is where it is here, or where Spark's workers have installed or unpacked it. A user's
-# project may well lie in a folder of that name.
-HERE: Final = f"{Path(__file__).parents[1]}{os.sep}"
-OWN: Final = (HERE, "-packages/penstock/", ".zip/penstock/", "/py4j/", "/pyspark/", "<frozen")
+OTHERS: Final = ("/py4j/", "/pyspark/", "<frozen")
+PACKAGE: Final = Path(__file__).parents[1]
+
+
+def is_users(file: str) -> bool:
+    """Whether a file in a traceback is the user's own, and no part of Spark or of this package.
+
+    The package may lie elsewhere where Spark's workers run, and a user's project in a folder of the
+    same name: what counts is whether there is such a file in the package.
+    """
+    _, is_named_so, part = file.rpartition("/penstock/")
+    is_ours = bool(is_named_so) and (PACKAGE / part).is_file()
+    return not is_ours and not any(other in file for other in OTHERS)
 
 
 def explained(error: Exception) -> SparkFailed:
@@ -135,7 +144,7 @@ def _raised(text: str) -> tuple[str, str]:
     places = [
         f"at {frame['file']}:{frame['line']}, in {frame['name']}"
         for frame in FRAME.finditer(found["frames"])
-        if not any(part in frame["file"] for part in OWN)
+        if is_users(frame["file"])
     ]
     return _shortened(found["error"]), places[-1] if places else ""
 
