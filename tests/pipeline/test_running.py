@@ -13,6 +13,7 @@ from penstock import AsyncSubscriber, Flow, ThreadPool, collect_undelivered
 from penstock.connectors import write_json_lines
 from penstock.delivery.contract import SinkExited
 from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, RunTarget
+from penstock.pipeline.assembly import assembled
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 PATIENCE = 60
@@ -166,3 +167,16 @@ def test_a_pipeline_without_spark_has_no_use_for_a_checkpoint() -> None:
     )
     with pytest.raises(AssemblyError, match="has no use for a checkpoint"):
         PipelineRun(pipeline, NoSettings(), RunTarget(checkpoint="here"))
+
+
+def test_a_stop_signal_that_fails_is_no_end_of_the_source_and_no_fault_of_it() -> None:
+    pipeline = Pipeline(
+        "two",
+        sources={"numbers": lambda settings: Flow.range(2)},
+        transform=lambda numbers: numbers,
+        sinks={"nowhere": lambda settings: print},
+    )
+    assembly = assembled(pipeline, NoSettings(), Flow.error(OSError("no signal")))
+    with pytest.raises(OSError, match="no signal"):
+        assembly.entrances["numbers"].to_list().run_sync()
+    assert assembly.sources["numbers"].errors.count == 0

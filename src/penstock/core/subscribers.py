@@ -98,8 +98,8 @@ class SyncSubscriber(ReceivingSubscriber[T]):
 
     def on_next(self, element: T) -> None:
         """Hand the element to ``receive`` and ask for the next one."""
-        if element is None:
-            require_element(element)
+        if element is None:  # asked here, so that no element costs a call
+            require_element(element)  # 2.13
         if self._base_subscriber.admit():
             self._take(element)
         self._finish_if_ended()

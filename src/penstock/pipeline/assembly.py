@@ -10,6 +10,7 @@ from typing import Any, Final
 from penstock.api import Publisher
 from penstock.connectors.shared.reconnecting import listening
 from penstock.connectors.shared.writer import Writer
+from penstock.core import COMPLETED
 from penstock.delivery import DataFrameSink
 from penstock.flow import Flow
 from penstock.flow.base_flow import extended
@@ -147,26 +148,32 @@ class MeteredSource(Stage):
         return started(self.transform(elements, run))
 
     def transform(self, elements: Elements, run: RunContext) -> Elements:
-        """Count each element, and check after it whether it is over."""
+        """Count elements until it is over."""
         stop = EagerSubscriber(run, self.name, prefetch=1)
-        count = self._meter.recent.add
         try:
             subscribe(stop, self._until)
             yield None
             if not stop.has_come():
-                for x in elements:
-                    if x is not PENDING:
-                        count(x)
-                    yield x
-                    if stop.has_come():
-                        break
-        except Exception as error:
-            self._meter.has_failed(error)
-            raise
+                yield from self._counted(elements, stop)
+            if stop.ending not in (None, COMPLETED):
+                raise stop.hand_over_error()
         finally:
             run.ended.discard(stop)
             stop.close()
             close(elements)
+
+    def _counted(self, elements: Elements, stop: EagerSubscriber) -> Elements:
+        count = self._meter.recent.add
+        try:
+            for x in elements:
+                if x is not PENDING:
+                    count(x)
+                yield x
+                if stop.has_come():
+                    return
+        except Exception as error:
+            self._meter.has_failed(error)
+            raise
 
 
 def sink(make: Callable[[Any], Any], settings: Any) -> Any:

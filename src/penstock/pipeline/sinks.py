@@ -58,8 +58,8 @@ class SinkFanOut:
 
     def on_next(self, element: Any) -> None:
         """Give it to each."""
-        if element is None:
-            require_element(element)
+        if element is None:  # asked here, so that no element costs a call
+            require_element(element)  # 2.13
         for branch in tuple(self._branches):
             branch.sink.on_next(element)
 
