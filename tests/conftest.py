@@ -6,6 +6,7 @@ The settings are its patience, the long tests, what some need, Hypothesis.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -29,6 +30,9 @@ settings.register_profile("full", deadline=None, max_examples=500)
 NEED_JPYPE: Final = ("bridges/jvm", "tck/jvm")
 HAS_JPYPE: Final = find_spec("jpype") is not None
 collect_ignore = [] if HAS_JPYPE else list(NEED_JPYPE)
+
+# Spark logs the errors of queries with them, and lets them propagate no more when it has.
+QUERY_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 LEFT_OUT = pytest.StashKey[int]()
 MISSING = pytest.StashKey[list[str]]()
@@ -136,6 +140,18 @@ def pytest_collection_finish() -> None:
     """What was imported and collected stays: a test that looks for garbage need not look there."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_makereport() -> None:
+    """After each phase of a test: let Spark's loggers propagate again.
+
+    To those that do not, pytest adds the handler of `caplog`, and Spark's loggers have each of
+    their handlers write JSON: all later tests of the process would read that in `caplog.text`.
+    """
+    known = logging.Logger.manager.loggerDict
+    for logger in (known.get(name) for name in QUERY_LOGGERS):
+        if isinstance(logger, logging.Logger):
+            logger.propagate = True
 
 
 def leave_out(marker: str, config: pytest.Config, items: list[pytest.Item]) -> int:

@@ -1,4 +1,4 @@
-"""Long tests run on request only, fast ones first, and a failure is told at once."""
+"""The suite: long tests on request only, fast ones first, each failure told at once."""
 
 from __future__ import annotations
 
@@ -24,6 +24,19 @@ def test_two():
     pass
 """
 
+AFTER_AN_ERROR_OF_A_QUERY = """
+import logging
+
+def test_spark_logs_an_error_of_a_query():
+    from pyspark.logger import PySparkLogger
+
+    PySparkLogger.getLogger("SQLQueryContextLogger").propagate = False  # as it does itself
+
+def test_other_logs_are_read_as_ever(caplog):
+    logging.getLogger("other").warning("words")
+    assert caplog.text.endswith(" words\\n")
+"""
+
 
 @pytest.mark.parametrize("processes", ["-n0", "-n2"])
 def test_long_tests_that_are_left_out_are_counted(tmp_path: Path, processes: str) -> None:
@@ -44,6 +57,11 @@ def test_a_failure_is_told_before_the_end(tmp_path: Path, processes: str) -> Non
     lines = run_suite(tmp_path, processes, code=1)
     told = lines.index("FAILED test_wrong.py::test_it")
     assert told < next(at for at, line in enumerate(lines) if "= FAILURES =" in line)
+
+
+def test_what_spark_does_to_its_loggers_reaches_no_other_test(tmp_path: Path) -> None:
+    (tmp_path / "test_after.py").write_text(AFTER_AN_ERROR_OF_A_QUERY)
+    assert "3 passed" in run_suite(tmp_path, "-n0")[-1]
 
 
 def test_each_process_begins_with_fast_tests_but_one_with_the_longest() -> None:
