@@ -57,6 +57,10 @@ def test_nothing_in_the_package_is_unfinished_or_silenced_without_a_reason() -> 
     assert lines == []
 
 
+def test_nothing_depends_on_what_else_the_program_has_loaded() -> None:
+    assert [path for path in python_files("src") if "sys.modules" in text(path)] == []
+
+
 def test_what_other_code_keeps_to_itself_is_read_where_this_list_says() -> None:
     readers = {path.as_posix() for path in python_files("src") if INSIDES.search(text(path))}
     assert readers == MAY_LOOK_INSIDE.keys()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import AsyncIterator
@@ -362,15 +360,6 @@ def test_run_sync_within_a_loop_refuses_to_wait_and_says_what_to_use(where: str)
     with ThreadPool() as threads:
         run(main(threads))
     assert publisher.cancelled == (where == "from_publisher")
-
-
-def test_a_flow_without_asynchronous_parts_does_not_import_asyncio() -> None:
-    script = (
-        "import sys; from penstock import Flow; Flow.range(3).run_sync();"
-        "list(Flow.range(3).blocking()); print('asyncio' in sys.modules)"
-    )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert ran.stdout == "False\n"
 
 
 def test_the_repr_of_a_flow_names_its_operators() -> None:

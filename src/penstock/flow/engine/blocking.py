@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from asyncio import AbstractEventLoop, Runner, new_event_loop, wait
 from collections.abc import Generator, Iterator
 from contextvars import copy_context
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher
 from penstock.core import without_own_frames
@@ -17,9 +18,6 @@ from penstock.flow.engine.event_loop import lend, running_loop
 from penstock.flow.engine.fusion import FusedOutput
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.engine.run_context import PENDING, Elements, PullingContext, close
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Runner
 
 __all__ = ["Blocking", "pulled_by", "result_of"]
 
@@ -61,8 +59,6 @@ class BlockingContext(PullingContext):
 
     def lend_loop(self) -> AbstractEventLoop:
         """A loop that runs whenever this thread waits. May be called from any thread."""
-        from asyncio import Runner, new_event_loop
-
         with self._lending:
             if self._loop is None:
                 self._runner = Runner(loop_factory=new_event_loop)
@@ -113,8 +109,6 @@ class BlockingContext(PullingContext):
         runner, loop, self._loop = self._runner, self._loop, None
         if runner is None or loop is None:
             return
-        from asyncio import wait
-
         try:
             if self.tasks:
                 loop.run_until_complete(wait(tuple(self.tasks)))  # which may end before it starts

@@ -7,28 +7,21 @@ for, see ``blocking.py``.
 
 from __future__ import annotations
 
-import sys
+from asyncio import AbstractEventLoop, _get_running_loop
 from collections.abc import Callable
 from contextvars import Context, ContextVar
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
+from typing import Final, TypeAlias
 
 __all__ = ["call_on", "event_loop", "lend", "remember_running_loop", "running_loop"]
 
-Lender: TypeAlias = "Callable[[], AbstractEventLoop]"
+Lender: TypeAlias = Callable[[], AbstractEventLoop]
 
 LENDER: Final[ContextVar[Lender | None]] = ContextVar("the loop of a flow", default=None)
 
 
 def running_loop() -> AbstractEventLoop | None:
     """The loop that runs on this thread."""
-    # Not imported here: programs without a loop need not wait for asyncio. Nothing else tells: the
-    # C module `_asyncio` imports all of asyncio, and not every loop sets `sys.set_asyncgen_hooks`.
-    current = getattr(sys.modules.get("asyncio.events"), "_get_running_loop", None)
-    loop: AbstractEventLoop | None = None if current is None else current()
-    return loop
+    return _get_running_loop()
 
 
 def remember_running_loop(context: Context) -> None:

@@ -10,6 +10,7 @@ by ``close``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from asyncio import Future
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -24,8 +25,6 @@ from penstock.rules import cite
 from penstock.runtime import report_undelivered
 
 if TYPE_CHECKING:
-    from asyncio import Future
-
     from penstock.flow.engine.plan import Plan
 
 __all__ = [
