@@ -151,8 +151,11 @@ def numbers() -> range:
 
 
 def growth(name: str) -> int:
-    """The most memory, in bytes, that a run held while its consumer dawdled."""
-    return asyncio.run(measured(name))
+    """The most memory, in bytes, that a run held while its consumer dawdled.
+
+    The second of two: modules that are loaded when they are needed are not what a run piles up.
+    """
+    return [asyncio.run(measured(name)) for _ in range(2)][-1]
 
 
 async def measured(name: str) -> int:
