@@ -115,7 +115,11 @@ class Environment:
 
     def _variables(self) -> dict[str, str]:
         path = os.pathsep.join([str(self.scripts), os.environ.get("PATH", os.defpath)])
-        return {**os.environ, "VIRTUAL_ENV": str(self.folder), "PATH": path}
+        variables = {**os.environ, "VIRTUAL_ENV": str(self.folder), "PATH": path}
+        # Compiled modules are kept: what runs in here starts hundreds of processes, and each would
+        # compile all that it imports.
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
+        return variables
 
     def _acquire(self, kind: int) -> None:
         """Take the lock shared, to use the environment, or alone, to change it."""

@@ -153,6 +153,13 @@ def test_an_environment_in_use_is_not_replaced(checkout: Checkout) -> None:
     assert checkout.set_ups() == 2
 
 
+def test_what_was_compiled_is_kept_for_the_next_process(checkout: Checkout) -> None:
+    checkout.write_script("tool", "#!/bin/sh\necho kept: ${PYTHONDONTWRITEBYTECODE:-yes}\n")
+    checkout.variables["PYTHONDONTWRITEBYTECODE"] = "1"
+    _, output, _ = checkout.run("test")
+    assert output == "kept: yes\n"
+
+
 def test_a_python_without_ensurepip_is_told_which_package_to_install(checkout: Checkout) -> None:
     (checkout.commands / "uv").unlink()
     code, output, errors = checkout.run_altered("sys.modules['ensurepip'] = None", "test")
