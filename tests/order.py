@@ -9,8 +9,23 @@ __all__ = ["in_shares"]
 
 Item = TypeVar("Item")
 
-# They wait for other processes, for a minute and more each: begun last, they would end last.
-LONGEST: Final = ("tests/faults/", "tests/demo/", "tests/cli/test_service.py")
+# They wait for programs of their own, for a minute and more each: begun last, they would end last.
+LONGEST: Final = (
+    "tests/cli/test_service.py",
+    "tests/demo/test_story.py",
+    "tests/faults/test_ends.py",
+    "tests/faults/test_kills.py",
+    "tests/faults/test_lost_workers.py",
+    "tests/faults/test_sinks.py",
+    "tests/faults/test_survivors.py",
+)
+# They share the Spark of their process, whose start and first query take as long as dozens later.
+ON_SPARK: Final = (
+    "tests/connectors/test_on_spark.py",
+    "tests/faults/",
+    "tests/pipeline/",
+    "tests/spark/",
+)
 SLOW: Final = (
     "tests/attacks/",
     "tests/bridges/",
@@ -19,8 +34,6 @@ SLOW: Final = (
     "tests/examples/",
     "tests/flow/explored/",
     "tests/flow/test_conformance.py",
-    "tests/pipeline/",
-    "tests/spark/",
     "tests/style/test_tools.py",
     "tests/tck/jvm/",
     "tests/tck/mutants/",
@@ -31,16 +44,32 @@ SLOW: Final = (
 def in_shares(items: Sequence[Item], names: Sequence[str], processes: int) -> list[Item]:
     """``items``, which have these names: a share for each process, one share after another.
 
-    Each share begins with fast tests. Those of Spark stay together, since they share a session.
+    Each begins with fast tests, but the first one with the longest. Every second one has tests on
+    Spark, and the others have the rest of the slow ones.
     """
-    named = list(zip(names, items, strict=True))
-    longest = [item for name, item in named if name.startswith(LONGEST)]
-    slow = [item for name, item in named if name.startswith(SLOW)]
-    fast = [item for name, item in named if not name.startswith(LONGEST + SLOW)]
-    ordered = longest
+    longest, on_spark, slow, fast = by_kind(items, names)
+    ordered: list[Item] = []
     for number in range(processes):
-        ordered += part(fast, number, processes) + part(slow, number, processes)
+        first = [] if number else longest
+        last = []
+        if number % 2 == 1 or processes == 1:
+            last += part(on_spark, number // 2, max(1, processes // 2))
+        if number % 2 == 0:
+            last += part(slow, number // 2, (processes + 1) // 2)
+        # As many as xdist gives to the process at the start.
+        size = (len(items) - len(ordered)) // (processes - number)
+        room = max(0, size - len(first) - len(last))
+        ordered += first + fast[:room] + last
+        fast = fast[room:]
     return ordered
+
+
+def by_kind(items: Sequence[Item], names: Sequence[str]) -> tuple[list[Item], ...]:
+    """The longest, those on Spark, the slow ones, and all others."""
+    kinds: dict[tuple[str, ...], list[Item]] = {LONGEST: [], ON_SPARK: [], SLOW: [], ("",): []}
+    for name, item in zip(names, items, strict=True):
+        kinds[next(kind for kind in kinds if name.startswith(kind))].append(item)
+    return tuple(kinds.values())
 
 
 def part(items: list[Item], number: int, parts: int) -> list[Item]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dev import ROOT
-from tests.order import LONGEST, SLOW, in_shares
+from tests.order import LONGEST, ON_SPARK, SLOW, in_shares
 from tests.style.project import python_files
 
 SUITE = """
@@ -65,9 +65,13 @@ def test_what_spark_does_to_its_loggers_reaches_no_other_test(tmp_path: Path) ->
 
 
 def test_each_process_begins_with_fast_tests_but_one_with_the_longest() -> None:
-    names = ["tests/tck/unit/a", "tests/core/a", "tests/faults/a", "tests/core/b", "tests/spark/a"]
+    names = [
+        "tests/core/a", "tests/core/b", "tests/demo/test_story.py", "tests/rules/a",
+        "tests/rules/b", "tests/spark/a", "tests/spark/b", "tests/tck/unit/a",
+    ]  # fmt: skip
     assert in_shares(names, names, 2) == [
-        "tests/faults/a", "tests/core/a", "tests/tck/unit/a", "tests/core/b", "tests/spark/a",
+        "tests/demo/test_story.py", "tests/core/a", "tests/core/b", "tests/tck/unit/a",
+        "tests/rules/a", "tests/rules/b", "tests/spark/a", "tests/spark/b",
     ]  # fmt: skip
 
 
@@ -78,7 +82,7 @@ def test_whatever_the_number_of_processes_each_test_runs_once(processes: int) ->
 
 
 def test_all_that_is_said_to_be_slow_is_there() -> None:
-    assert all((ROOT / name).exists() for name in (*LONGEST, *SLOW))
+    assert all((ROOT / name).exists() for name in (*LONGEST, *ON_SPARK, *SLOW))
 
 
 def run_suite(folder: Path, *options: str, code: int = 0) -> list[str]:
