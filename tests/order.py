@@ -15,7 +15,6 @@ LONGEST: Final = (
     "tests/demo/test_story.py",
     "tests/faults/test_ends.py",
     "tests/faults/test_kills.py",
-    "tests/faults/test_lost_workers.py",
     "tests/faults/test_sinks.py",
     "tests/faults/test_survivors.py",
 )

@@ -39,7 +39,7 @@ def runs_on_new_java() -> bool:
     import pyspark
 
     jars = Path(pyspark.__file__).with_name("jars")
-    return not [*jars.glob("hadoop-client-api-3.4.1.jar")]
+    return not [*jars.glob("hadoop-client-api-3.4.*.jar")]
 
 
 def closes_its_sockets() -> bool:
