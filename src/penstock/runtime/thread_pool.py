@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Final, TypeAlias
 
 from penstock.runtime.arguments import require_int
-from penstock.runtime.executor import Task, run_reporting_all
+from penstock.runtime.executor import Task, run_reporting, run_reporting_all
 
 __all__ = ["ThreadPool"]
 
@@ -117,6 +117,6 @@ POOLS: Final[weakref.WeakSet[ThreadPool]] = weakref.WeakSet()
 
 @atexit.register
 def close_all() -> None:
-    """The program ends: run what was accepted."""
+    """The program ends: run what was accepted. A pool that cannot be closed keeps no other open."""
     for pool in list(POOLS):
-        pool.close()
+        run_reporting(pool.close)

@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from penstock.runtime import Executor, ThreadPool, Undelivered, collect_undelivered
+from penstock.runtime import (
+    Executor,
+    ThreadPool,
+    Undelivered,
+    collect_undelivered,
+    thread_pool,
+)
 from tests.runtime.unit.threads import LIMIT, run_together, running
 
 
@@ -165,6 +171,20 @@ def test_a_pool_shows_its_name() -> None:
 def test_a_pool_is_an_executor() -> None:
     with ThreadPool() as pool:
         assert isinstance(pool, Executor)
+
+
+@pytest.mark.parametrize("stuck", [0, 1])
+def test_at_the_end_of_the_program_a_pool_that_cannot_be_closed_keeps_no_other_open(
+    stuck: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = [ThreadPool(), ThreadPool()]
+    monkeypatch.setattr(thread_pool, "POOLS", pools)
+    with monkeypatch.context() as patched, collect_undelivered() as lost:
+        patched.setattr(pools[stuck], "_lock", None)
+        thread_pool.close_all()
+    assert [type(each.error) for each in lost] == [TypeError]
+    with pytest.raises(RuntimeError, match="closed"):
+        pools[1 - stuck].execute(print)
 
 
 def test_a_pool_starts_no_thread_before_it_has_a_task() -> None:
