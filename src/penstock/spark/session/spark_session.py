@@ -252,10 +252,7 @@ def _made(settings: SparkSettings, options: Mapping[str, str], place: str) -> Sp
     except (Py4JError, PySparkException, OSError) as error:
         words = f"Spark did not start at {place}: {explained(error)}"
         if JAVA_TOO_NEW in words:
-            words += (
-                ", since its Java is too new for this Spark; install Java 17 or 21, and name it"
-            )
-            words += " by JAVA_HOME"
+            words += f", since {REMEDY}"
         raise SparkUnavailable(words.replace(place, shown_address(place))) from None
 
 
