@@ -126,6 +126,25 @@ def take_until_another_thread_says_so(env: Environment) -> None:
     assert in_order(subscriber, one)
 
 
+def take_until_a_flow_on_another_thread(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    Flow.from_publisher(one).take_until(Flow.from_publisher(other)).subscribe(subscriber)
+    subscriber.request(3)
+    env.par(lambda: one.push(2), lambda: other.push(1))
+    assert subscriber.endings == ["on_complete"]
+    assert one.cancels == other.cancels == 1
+    assert in_order(subscriber, one)
+
+
+def with_latest_from_a_flow_while_nothing_is_wanted(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    latest = Flow.from_publisher(one).with_latest_from(Flow.from_publisher(other))
+    latest.map(lambda pair: pair[1]).subscribe(subscriber)
+    env.par(lambda: other.push(2), lambda: subscriber.request(1))
+    one.push(1)
+    assert subscriber.elements == [101]
+
+
 def race_of_two_threads(env: Environment) -> None:
     one, other, subscriber = two_sources(env)
     Flow.race(one, other).subscribe(subscriber)
@@ -532,6 +551,8 @@ SCENARIOS: list[Scenario] = [
     combine_latest_of_two_threads,
     with_latest_from_another_thread,
     take_until_another_thread_says_so,
+    take_until_a_flow_on_another_thread,
+    with_latest_from_a_flow_while_nothing_is_wanted,
     race_of_two_threads,
     flat_map_of_two_threads,
     flat_map_against_a_cancel,

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from penstock import UNBOUNDED, Flow, IterablePublisher, Publisher, ThreadPool
+from penstock import (
+    UNBOUNDED,
+    CallingThread,
+    Flow,
+    IterablePublisher,
+    Publisher,
+    ThreadPool,
+    VirtualTime,
+)
 from penstock.flow.operators.inputs import TURN
 from penstock.tck import verify_publisher
 from penstock.testing import ManualPublisher, ManualSubscriber
@@ -29,17 +37,26 @@ BESIDE: dict[str, Callable[[Publisher[Any], Publisher[Any]], Flow[Any]]] = {
 }
 AT_ONCE = ("merge", "zip", "combine_latest", "race", "with_latest_from", "take_until")
 """Those that are subscribed to all their publishers at the same time."""
+KINDS: dict[str, Callable[[Publisher[Any]], Publisher[Any]]] = {
+    "publishers": lambda publisher: publisher,
+    "flows": Flow.from_publisher,
+}
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
+"""A flow hands its elements over to another one without a signal for each of them."""
 
 
 class Two:
     """Two publishers, what an operator makes of them, and a subscriber."""
 
-    def __init__(self, name: str, request: int = UNBOUNDED, **options: Any) -> None:
+    def __init__(
+        self, name: str, request: int = UNBOUNDED, kind: str = "publishers", **options: Any
+    ) -> None:
         self.one: ManualPublisher[Any] = ManualPublisher()
         self.other: ManualPublisher[Any] = ManualPublisher()
         self.subscriber: ManualSubscriber[Any] = ManualSubscriber(request=request)
         combine = STATIC.get(name) or BESIDE[name]
-        combine(self.one, self.other, **options).subscribe(self.subscriber)
+        one, other = map(KINDS[kind], (self.one, self.other))
+        combine(one, other, **options).subscribe(self.subscriber)
 
 
 # All of them.
@@ -47,11 +64,12 @@ class Two:
 
 @pytest.mark.parametrize("request_first", [UNBOUNDED, 0], ids=["with demand", "without demand"])
 @pytest.mark.parametrize("name", AT_ONCE)
+@EVERY_KIND
 def test_an_error_of_one_publisher_ends_the_stream_and_cancels_the_other(
-    name: str, request_first: int
+    kind: str, name: str, request_first: int
 ) -> None:
     for failing in ("one", "other"):
-        two = Two(name, request_first)
+        two = Two(name, request_first, kind)
         getattr(two, failing).error(OSError(failing))
         two.subscriber.assert_failed(OSError, match=failing)
         assert (two.other if failing == "one" else two.one).cancelled
@@ -445,8 +463,9 @@ def test_with_latest_from_discards_elements_that_come_before_the_other_has_given
     two.subscriber.assert_elements((2, "b"), (3, "b"))
 
 
-def test_with_latest_from_takes_elements_of_the_other_while_nothing_is_wanted() -> None:
-    two = Two("with_latest_from", request=0)
+@EVERY_KIND
+def test_with_latest_from_takes_elements_of_the_other_while_nothing_is_wanted(kind: str) -> None:
+    two = Two("with_latest_from", request=0, kind=kind)
     for number in range(2000):
         two.other.next(number)
     two.subscriber.request(1)
@@ -485,10 +504,11 @@ def test_with_latest_from_completes_without_demand() -> None:
 
 @pytest.mark.parametrize("request_first", [UNBOUNDED, 1], ids=["with demand", "without demand"])
 @pytest.mark.parametrize("signal", ["next", "complete"])
+@EVERY_KIND
 def test_take_until_ends_with_the_first_signal_of_the_other(
-    signal: str, request_first: int
+    kind: str, signal: str, request_first: int
 ) -> None:
-    two = Two("take_until", request_first)
+    two = Two("take_until", request_first, kind)
     two.one.next(1)
     assert two.other.requested == 1
     two.other.next("now") if signal == "next" else two.other.complete()
@@ -496,6 +516,43 @@ def test_take_until_ends_with_the_first_signal_of_the_other(
     two.subscriber.assert_completed()
     assert two.one.cancelled
     assert two.other.cancelled == (signal == "next")
+
+
+@pytest.mark.parametrize("demand", [UNBOUNDED, 0], ids=["with demand", "without demand"])
+def test_take_until_ends_at_the_moment_of_a_flow_that_waits_for_its_clock(demand: int) -> None:
+    # The marble had the end where upstream gave its next element, and was drawn from what came.
+    time, subscriber = VirtualTime(), ManualSubscriber[Any](request=demand)
+    Flow.never().take_until(Flow.interval(2, clock=time)).subscribe(subscriber)
+    time.advance(1)
+    assert not subscriber.ended
+    time.advance(1)
+    subscriber.assert_completed()
+
+
+@EVERY_KIND
+def test_take_until_ends_although_upstream_has_elements_that_nobody_wants(kind: str) -> None:
+    one, other = ManualPublisher[int](), ManualPublisher[int]()
+    subscriber, discarded = ManualSubscriber[int](), list[int]()
+    ahead = Flow.from_publisher(one).publish_on(CallingThread()).do_on_discard(discarded.append)
+    ahead.take_until(KINDS[kind](other)).subscribe(subscriber)
+    one.next(1, 2)
+    one.complete()
+    assert not subscriber.ended
+    other.next(3)
+    subscriber.assert_elements()
+    subscriber.assert_completed()
+    assert sorted(discarded) == [1, 2, 3]
+
+
+def test_take_until_gives_what_it_held_once_that_is_wanted() -> None:
+    one, subscriber = ManualPublisher[int](), ManualSubscriber[int]()
+    ahead = Flow.from_publisher(one).publish_on(CallingThread())
+    ahead.take_until(Flow.never()).subscribe(subscriber)
+    one.next(1, 2)
+    one.complete()
+    subscriber.request(2)
+    subscriber.assert_elements(1, 2)
+    subscriber.assert_completed()
 
 
 def test_take_until_cancels_the_other_when_the_flow_ends_first() -> None:

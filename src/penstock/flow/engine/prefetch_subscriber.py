@@ -236,10 +236,18 @@ class EagerSubscriber(PrefetchSubscriber):
         """Whether an element is there, or the end."""
         return bool(self.arrived) or self.ending is not None
 
-    def on_next(self, element: object) -> None:
-        """Keep the element, and wake the run even if it waits for something else."""
-        self.waiting = True
-        super().on_next(element)
+    @property
+    def waiting(self) -> bool:
+        """Whatever the run does, unless it was woken and has not looked since.
+
+        It holds from the first element on, also if the run has never pulled, and whether elements
+        come by ``on_next`` or are handed over by another flow.
+        """
+        return self not in self._run.ended
+
+    @waiting.setter
+    def waiting(self, waits: bool) -> None:
+        """A stage that pulls something else, or holds an element, is to be woken as well."""
 
     def notify(self) -> None:
         """Let the run pull again, also without demand."""

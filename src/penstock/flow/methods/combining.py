@@ -289,7 +289,7 @@ class Combining(BaseFlow[T_co]):
             a-b-c-d|
             ---x
             flow.take_until(other)
-            a-b-|
+            a-b|
         """
         return self._then(TakeUntil(require_publisher("take_until", publisher)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,7 +11,14 @@ from penstock.core import COMPLETED
 from penstock.flow.base_flow import BaseFlow, opened
 from penstock.flow.engine.fusion import FusedSegment
 from penstock.flow.engine.prefetch_subscriber import EagerSubscriber, subscribe
-from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
+from penstock.flow.engine.run_context import (
+    PENDING,
+    Elements,
+    RunContext,
+    close,
+    discard,
+    started,
+)
 from penstock.flow.engine.stage import BY_TIME, EACH_ALONE, FROM_START, Origin, Stage
 from penstock.flow.operators.combining import Combination
 from penstock.flow.operators.inputs import (
@@ -149,7 +157,10 @@ class TakeUntil(Stage):
             yield None
             if not signal.has_come():
                 for x in elements:
-                    yield x
+                    if run.ended and not run.wanted and x is not PENDING:
+                        yield from self._held(x, signal, run)
+                    else:
+                        yield x
                     if signal.has_come():
                         break
             if signal.ending not in (None, COMPLETED):
@@ -158,6 +169,17 @@ class TakeUntil(Stage):
             run.ended.discard(signal)
             signal.close()
             close(elements)
+
+    def _held(self, x: Any, signal: EagerSubscriber, run: RunContext) -> Elements:
+        """``x`` when it is wanted: downstream it would be in the way of the end."""
+        held = deque((x,))
+        try:
+            while not (run.wanted or signal.has_come()):
+                yield PENDING
+            if not signal.has_come():
+                yield held.popleft()
+        finally:
+            discard(run, held)
 
 
 class StartWith(Stage):
