@@ -92,6 +92,23 @@ def zip_of_two_threads(env: Environment) -> None:
     assert subscriber.signals == ["on_subscribe", 100, 102, "on_complete"]
 
 
+def zip_against_an_error_after_elements(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    discarded: list[int] = []
+    sums = Flow.zip(one, other).do_on_discard(discarded.append).map(sum)
+    sums.subscribe(subscriber)
+    subscriber.request(3)
+
+    def fail_after_two() -> None:
+        other.push(2)
+        other.fail()
+
+    env.par(lambda: one.push(1), fail_after_two)
+    assert subscriber.endings == [ValueError]
+    assert one.cancels == 1
+    assert sum([*subscriber.elements, *discarded]) == sum([*one.all_sent, *other.all_sent])
+
+
 def combine_latest_of_two_threads(env: Environment) -> None:
     one, other, subscriber = two_sources(env)
     pairs: list[tuple[int, ...]] = []
@@ -548,6 +565,7 @@ SCENARIOS: list[Scenario] = [
     merge_against_a_cancel,
     merge_against_an_error,
     zip_of_two_threads,
+    zip_against_an_error_after_elements,
     combine_latest_of_two_threads,
     with_latest_from_another_thread,
     take_until_another_thread_says_so,

@@ -134,6 +134,16 @@ def test_an_early_end_closes_an_asynchronous_generator() -> None:
     run(main())
 
 
+def test_an_early_end_closes_an_asynchronous_generator_that_is_one_of_several_inputs() -> None:
+    async def main() -> None:
+        numbers = Numbers()
+        zipped = Flow.zip(Flow.from_async_iterable(numbers), Flow.range(9))
+        assert await zipped.take(2).to_list() == [(0, 0), (1, 1)]
+        assert numbers.closed == 1
+
+    run(main())
+
+
 def test_a_cancel_within_on_next_closes_the_generator_and_gives_nothing_more() -> None:
     async def main() -> None:
         numbers = Numbers()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
@@ -19,6 +19,7 @@ from penstock import (
     ThreadPool,
     VirtualTime,
 )
+from penstock.flow import Emitter
 from penstock.flow.operators.inputs import TURN
 from penstock.tck import verify_publisher
 from penstock.testing import ManualPublisher, ManualSubscriber
@@ -365,6 +366,107 @@ def test_zip_completes_with_a_flow_that_is_at_its_end_besides_a_publisher() -> N
     subscriber.assert_elements((1, "a"), (2, "b"))
     subscriber.assert_completed()
     assert publisher.cancelled
+
+
+@pytest.mark.parametrize("demand", [9, 2], ids=["with demand", "without demand"])
+@EVERY_KIND
+def test_zip_passes_an_error_on_ahead_of_elements_that_wait_for_partners(
+    kind: str, demand: int
+) -> None:
+    two = Two("zip", demand, kind)
+    two.one.next("a", "b")
+    two.other.next(1, 2)
+    if demand > 2:
+        two.other.next(3, 4)
+    two.other.error(OSError("late"))
+    two.subscriber.assert_elements(("a", 1), ("b", 2))
+    two.subscriber.assert_failed(OSError, match="late")
+    assert two.one.cancelled
+
+
+@pytest.mark.parametrize("demand", [9, 0], ids=["with demand", "without demand"])
+def test_zip_passes_an_error_of_an_emitter_on_ahead_of_what_waits_there(demand: int) -> None:
+    emitters: list[Emitter[int]] = []
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=demand)
+    emitted: Flow[int] = Flow.create(emitters.append, overflow="error")
+    Flow.zip(Flow.never(), emitted).subscribe(subscriber)
+    for number in range(3):
+        emitters[0].emit(number)
+    emitters[0].fail(OSError("late"))
+    subscriber.assert_failed(OSError, match="late")
+
+
+def test_zip_passes_an_error_on_ahead_of_the_open_list_that_comes_before_it() -> None:
+    publisher: ManualPublisher[int] = ManualPublisher()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=9)
+    Flow.zip(Flow.never(), Flow.from_publisher(publisher).buffer(2)).subscribe(subscriber)
+    publisher.next(1, 2, 3)
+    publisher.error(OSError("late"))
+    subscriber.assert_failed(OSError, match="late")
+
+
+def test_zip_has_completed_when_an_error_comes_after_its_shortest_publisher() -> None:
+    two = Two("zip")
+    two.other.next(1, 2)
+    two.one.next("a")
+    two.one.complete()
+    two.subscriber.assert_elements(("a", 1))
+    two.subscriber.assert_completed()
+    assert two.other.cancelled
+
+
+def test_zip_gives_the_pairs_that_came_at_once_with_an_error() -> None:
+    def failing() -> Iterator[int]:
+        yield from (1, 2)
+        raise OSError("late")
+
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=9)
+    Flow.zip(IterablePublisher("abc"), IterablePublisher(failing())).subscribe(subscriber)
+    subscriber.assert_elements(("a", 1), ("b", 2))
+    subscriber.assert_failed(OSError, match="late")
+
+
+def test_zip_keeps_what_it_read_ahead_to_an_error_that_is_handled() -> None:
+    one, other = ManualPublisher[str](), ManualPublisher[int]()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=4)
+    handled = Flow.from_publisher(other).on_error_return(7)
+    Flow.zip(one, handled).subscribe(subscriber)
+    other.next(1, 2)
+    other.error(OSError())
+    assert one.requested == 4
+    one.next("a", "b", "c", "d")
+    subscriber.assert_elements(("a", 1), ("b", 2), ("c", 7))
+    subscriber.assert_completed()
+
+
+def test_zip_reads_no_more_than_prefetch_ahead_to_an_error() -> None:
+    one, other = ManualPublisher[str](), ManualPublisher[int]()
+    read, discarded = list[int](), list[int]()
+    many = Flow.from_publisher(other).flat_map_iterable(lambda x: range(1000))
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=UNBOUNDED)
+    zipped = Flow.zip(one, many.do_on_next(read.append)).do_on_discard(discarded.append)
+    zipped.subscribe(subscriber)
+    other.next(1)
+    other.error(OSError("late"))
+    assert len(read) == 1 + 256  # the one that waits for its partner, and those behind it
+    one.next(*"abc")
+    assert len(read) == 1 + 256 + 3
+    subscriber.cancel()
+    assert sorted(discarded) == list(range(3, 260))
+
+
+def test_zip_reads_nothing_ahead_of_an_error_of_another_publisher() -> None:
+    one, other = ManualPublisher[int](), ManualPublisher[int]()
+    failed: ManualPublisher[int] = ManualPublisher()
+    read = list[int]()
+    merged = Flow.merge(one, Flow.range(9)).do_on_next(read.append)
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=9)
+    Flow.zip(merged, other, Flow.from_publisher(failed).on_error_resume(lambda _: other)).subscribe(
+        subscriber
+    )
+    failed.next(1, 2)
+    failed.error(OSError())
+    assert read == [0]
 
 
 def test_zip_of_uneven_speed_holds_no_more_than_prefetch() -> None:

@@ -7,6 +7,8 @@
 ``trampoline.py``           long chains of stages, pulled in sections, so that none of them is deep
                             on the stack
 ``run_context.py``          what flows between the stages of a flow: elements, pulled one at a time
+``input_context.py``        the context of one input of a stage: it tells what fails there from what
+                            fails elsewhere
 ``prefetch_subscriber.py``  where elements of a foreign publisher enter a flow
 ``subscription.py``         a subscriber's way through a flow: pulls the last stage as far as demand
                             goes

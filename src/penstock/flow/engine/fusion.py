@@ -134,14 +134,15 @@ class LoopCode:
     def local(self, name: str, initial: str) -> str:
         """A variable that lives as long as the stream; returns its full name."""
         unique = f"{name}_{self._stage}"
-        self._before.append(f"    {unique} = {initial}")
+        self._has(unique, initial)
         return unique
 
     def drop(self, *, deeper: int = 0) -> None:
         """The element goes no further."""
         if self._sink is not FusedOutput.UNINTERRUPTED:
             # Without a yield nobody else would notice that the stream was cancelled.
-            self.line("if run.over: return", deeper=deeper)
+            self._has("whole", "run.whole")  # an input has to ask for what a run knows
+            self.line("if whole.over: return", deeper=deeper)
         for last in self._lasts:
             self.line(f"if {last}: break", deeper=deeper)
         self.line("continue", deeper=deeper)
@@ -207,6 +208,8 @@ class LoopCode:
         self.emit()
         for last in self._lasts:
             self.line(f"if {last}: break")
+        if self._ends_failing:
+            self._closing.insert(0, (UPSTREAM, "        run.failed.discard(end)"))
         if self._lasts or self._after:
             # After the last element the run looks for the end without demand (1.5).
             self._before.append("    end = object()")
@@ -229,11 +232,17 @@ class LoopCode:
         if self._ends_failing:
             lines += [
                 (UPSTREAM, "    except Exception:"),
+                (UPSTREAM, "        run.failed.add(end)"),
                 *self._after,
                 (UPSTREAM, "        raise"),
             ]
         lines += [(UPSTREAM, "    finally:"), *self._closing, (UPSTREAM, "        close(source)")]
         return "\n".join(text for _, text in lines), tuple(number for number, _ in lines)
+
+    def _has(self, variable: str, initial: str) -> None:
+        line = f"    {variable} = {initial}"
+        if line not in self._before:
+            self._before.append(line)
 
     def _begin_loop(self, iterable: str) -> None:
         self.line(f"for x in {iterable}:")

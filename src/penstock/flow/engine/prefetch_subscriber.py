@@ -84,7 +84,9 @@ class UpstreamSubscriber(BaseSubscriber, ABC):
 
     def _end_is_near(self) -> None:
         """Only what is still here can come: let the run pull, also without demand."""
-        self._run.ended.add(self)
+        ending = self.ending
+        if ending is not None:  # else it was cancelled before
+            self._run.end_is_near(self, ending)
         self.notify()
 
     @abstractmethod
@@ -180,7 +182,7 @@ class PrefetchSubscriber(UpstreamSubscriber, QueueReceiver):
                 elif not self._ask():
                     yield PENDING
         finally:
-            self._run.ended.discard(self)
+            self._run.end_is_seen(self)
             self.close()
         if self.ending is not COMPLETED:
             raise self.hand_over_error()

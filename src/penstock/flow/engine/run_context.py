@@ -21,6 +21,7 @@ from types import GeneratorType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from weakref import ref
 
+from penstock.core import COMPLETED
 from penstock.rules import cite
 from penstock.runtime import report_undelivered
 
@@ -69,7 +70,7 @@ Discarded: TypeAlias = Callable[[Any], object]
 
 
 RUN_FIELDS: Final = (
-    "discards", "ended", "opening", "over", "prepared", "sized", "waiting_at",
+    "discards", "ended", "failed", "opening", "over", "prepared", "sized", "waiting_at",
 )  # fmt: skip
 """For the slots of a class that is a run: a base beside another one can have none itself."""
 NO_FIELDS: Final[tuple[str, ...]] = ()
@@ -82,6 +83,7 @@ class RunContext(ABC):
                     return
     ``ended``       those whose input has ended while they still hold elements; as long as there are
                     any, the run looks for the end of the flow without waiting for demand
+    ``failed``      those of them whose input has failed: an error follows what they hold
     ``discards``    what ``do_on_discard`` asked to be called for elements that will not be
                     delivered: those of a run and of all that takes part in it, each of them once
     ``prepared``    what the origin prepared on the thread that subscribed
@@ -96,6 +98,7 @@ class RunContext(ABC):
 
     over: bool
     ended: set[object]
+    failed: set[object]
     discards: dict[Discarded, None]
     prepared: Any
     sized: object
@@ -106,6 +109,7 @@ class RunContext(ABC):
         """Set the fields of a run; ``discards`` are those of the run that it takes part in."""
         self.over = False
         self.ended = set()
+        self.failed = set()
         self.discards = {} if discards is None else discards
         self.prepared = None
         self.sized = None
@@ -120,6 +124,23 @@ class RunContext(ABC):
     @abstractmethod
     def wake(self) -> None:
         """Pull again, soon: what was pending may be there. May be called from any thread."""
+
+    @property
+    def whole(self) -> RunContext:
+        """The run itself, for one that is the context of an input."""
+        return self
+
+    def end_is_near(self, mark: object, ending: Exception) -> None:
+        """Nothing more comes to ``mark``: pull for what it holds, and the end, without demand."""
+        if ending is not COMPLETED:
+            self.failed.add(mark)
+        self.ended.add(mark)
+
+    def end_is_seen(self, mark: object) -> None:
+        """``mark`` holds nothing more, or nobody wants that."""
+        self.ended.discard(mark)
+        if self.failed:
+            self.failed.discard(mark)
 
 
 class WaitPoint(Protocol):

@@ -90,7 +90,7 @@ class FlowSubscription(BaseSubscription[T], RunContext):
         """The subscriber is a part of ``run``, whose discards are those of this one, too."""
         listen(run, self.discards)
         self.discards = run.discards
-        self.part_of = run
+        self.part_of = run.whole
 
     def _leave(self, mark: Exception) -> bool:
         left = super()._leave(mark)

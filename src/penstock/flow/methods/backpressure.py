@@ -99,9 +99,9 @@ class Backpressure(BaseFlow[T_co]):
 
         Marble:
             abcd-ef---|
-            ----x--y--z
+            --x-y-----z
             Flow.zip(flow.on_backpressure_buffer(2), other)
-            ----{ax}--{by}--({cz}#)
+            --{ax}-{by}-#
         """
         size = require_int("on_backpressure_buffer", "capacity", capacity)
         policy = require_policy("on_backpressure_buffer", overflow)

@@ -149,7 +149,7 @@ class Combining(BaseFlow[T_co]):
 
         Demand: asks each publisher for as many elements as are wanted, at most 256 at a time.
 
-        Errors: the first one, at once.
+        Errors: the first one, at once, be it that elements before it still wait for their partners.
 
         Example:
             >>> Flow.zip(Flow.range(100), Flow.of("a", "b")).to_list().run_sync()

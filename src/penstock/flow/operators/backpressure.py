@@ -159,7 +159,7 @@ class OverflowSubscriber(UpstreamSubscriber):
             while True:
                 self._waiting = True  # before the check, so that nothing comes unseen
                 ended = self.ending is not None
-                if self.kept and run.wanted:
+                if self.kept and (run.wanted or ended):  # then nothing replaces it any more
                     self._waiting = False
                     yield from self.kept.take(1)
                 elif ended and not self.kept:
@@ -167,7 +167,7 @@ class OverflowSubscriber(UpstreamSubscriber):
                 else:
                     yield PENDING
         finally:
-            run.ended.discard(self)
+            run.end_is_seen(self)
             run.waiting_at.pop(self, None)
             self.cancel()
             self._abandoned = True

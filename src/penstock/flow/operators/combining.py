@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import length_hint
 from typing import Any
 
@@ -92,11 +92,20 @@ class Zip(Combination):
             if all(ready):
                 yield tuple([each.take() for each in inputs])
             else:
+                read_failed(inputs, run)
                 yield PENDING
 
     def left(self, hints: Sequence[int]) -> int:
         """As many as the shortest input has left."""
         return min(hints, default=0)
+
+
+def read_failed(inputs: Iterable[InputElements], run: RunContext) -> None:
+    """Look for an error that has come behind elements without partners; raises it."""
+    if run.failed:
+        for each in inputs:
+            while each.waits and each.context.failed and each.read_ahead():
+                pass
 
 
 class CombineLatest(Combination):

@@ -16,6 +16,7 @@ from typing import Any, Final
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow, opened
 from penstock.flow.engine.fusion import LoopCode
+from penstock.flow.engine.input_context import InputContext
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.engine.run_context import (
     PENDING,
@@ -24,6 +25,7 @@ from penstock.flow.engine.run_context import (
     close,
     discard,
     is_used_up,
+    taken_out,
 )
 from penstock.flow.engine.stage import EACH_ALONE, FusedStage
 from penstock.flow.operators.error_handling import caught
@@ -42,25 +44,37 @@ CONCURRENCY: Final = 256
 """How many inputs are open at a time, unless the user says otherwise."""
 TURN: Final = 256
 """The most elements that one input gives before it is another one's turn."""
+END: Final = object()
 
 
 class InputElements:
     """The elements of one input, which can be peeked at before they are taken.
 
-    ``ended``  whether it has no more elements than the one that was peeked at
-    ``waits``  whether its elements may be pending
+    ``ended``    whether it has no more elements than the one that was peeked at
+    ``waits``    whether its elements may be pending
+    ``context``  what it was opened in: its own, or that of the stage if it never waits
     """
 
-    __slots__ = ("_elements", "_head", "_run", "_sized", "ended", "waits")
+    __slots__ = (
+        "_ahead", "_elements", "_head", "_run", "_sized", "_source", "context", "ended", "waits",
+    )  # fmt: skip
 
     def __init__(
-        self, elements: Elements, run: RunContext, *, sized: object = None, waits: bool = True
+        self,
+        elements: Elements,
+        run: RunContext,
+        *,
+        sized: object = None,
+        waits: bool = True,
+        context: RunContext | None = None,
     ) -> None:
-        self._elements = elements
+        self._source = self._elements = elements
         self._run = run
         self._sized = sized
         self.waits = waits
+        self.context = run if context is None else context
         self._head: Any = PENDING
+        self._ahead: deque[Any] | None = None
         self.ended = False
 
     def peek(self) -> bool:
@@ -79,6 +93,22 @@ class InputElements:
         if (self.waits and self._run.ended) or is_used_up(self):
             self.peek()
         return False
+
+    def read_ahead(self) -> bool:
+        """Take one more element, be it that none is wanted; whether one was there.
+
+        For a stage that knows of an error that has come, and cannot take what stands before it. It
+        raises the error once it gets there, unless that is handled upstream.
+        """
+        if self._ahead is None:
+            self._ahead = deque()
+            self._elements = in_order(self._ahead, self._source)
+        if self.ended or len(self._ahead) >= PREFETCH:
+            return False
+        element = next(self._source, PENDING)
+        if element is not PENDING:
+            self._ahead.append(element)
+        return element is not PENDING
 
     def take(self) -> Any:
         """The element that was peeked at."""
@@ -109,17 +139,29 @@ class InputElements:
 
     def __length_hint__(self) -> int:
         """About how many elements are left; 0 only if none is."""
-        ahead = 0 if self._head is PENDING else 1
+        ahead = (self._head is not PENDING) + len(self._ahead or ())
         return ahead if self.ended else ahead + length_hint(self._sized, 1)
 
     def close(self) -> None:
         """Cancel the input, and discard the element that was peeked at."""
         self.ended = True
         try:
-            close(self._elements)
+            close(self._source)
         finally:
             if self._head is not PENDING:
                 discard(self._run, (self.take(),))
+            if self._ahead:
+                discard(self._run, taken_out(self._ahead))
+
+
+def in_order(ahead: deque[Any], source: Elements) -> Elements:
+    """What was read ahead of a source, and what follows it there."""
+    while True:
+        yield from taken_out(ahead)
+        element = next(source, END)
+        if element is END:
+            return
+        yield element
 
 
 def open_input(
@@ -130,12 +172,14 @@ def open_input(
     prefetch: int = PREFETCH,
 ) -> InputElements:
     """Subscribe to an input of ``operator``; what it knows of its size stays its own."""
-    size_of_all, run.sized = run.sized, None
+    waits = may_wait(publisher)
+    context = InputContext(run) if waits else run
+    size_of_all, context.sized = context.sized, None
     try:
-        elements = opened(publisher, run, per_output, prefetch, operator=operator)
-        return InputElements(elements, run, sized=run.sized, waits=may_wait(publisher))
+        elements = opened(publisher, context, per_output, prefetch, operator=operator)
+        return InputElements(elements, run, sized=context.sized, waits=waits, context=context)
     finally:
-        run.sized = size_of_all
+        context.sized = size_of_all
 
 
 def may_wait(publisher: Publisher[Any]) -> bool:

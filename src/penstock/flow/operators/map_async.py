@@ -145,7 +145,7 @@ class PendingCalls:
     def end(self, ending: Exception) -> None:
         """No more elements come."""
         self.ending = ending
-        self._run.ended.add(self)
+        self._run.end_is_near(self, ending)
 
     @property
     def ready(self) -> bool:
@@ -164,7 +164,7 @@ class PendingCalls:
         """The run is over: cancel the calls that still go on."""
         self._closed = True
         self.ending = None  # an error refers to the frame that refers to this object
-        self._run.ended.discard(self)
+        self._run.end_is_seen(self)
         self._run.waiting_at.pop(self, None)
         for call in self.going:
             if not call.done:

@@ -161,7 +161,7 @@ class TakeUntil(Stage):
                         yield from self._held(x, signal, run)
                     else:
                         yield x
-                    if signal.has_come():
+                    if run.ended and signal.has_come():
                         break
             if signal.ending not in (None, COMPLETED):
                 raise signal.hand_over_error()

@@ -82,9 +82,9 @@ class Substream:
         self._ending = COMPLETED if self._left else ending
         run = self._run
         if run is not None:
-            run.ended.add(self)
+            run.end_is_near(self, self._ending)
             if self._left:
-                run.ended.discard(self)  # the reader does not see it any more
+                run.end_is_seen(self)  # the reader does not see it any more
             else:
                 run.wake()
 
@@ -133,8 +133,8 @@ class Substream:
         """What is put here, for the only reader; ``RuntimeError`` if this is not the only one."""
         self._router.admit(self)
         self._run = run
-        if self.has_ended:
-            run.ended.add(self)
+        if self._ending is not None:
+            run.end_is_near(self, self._ending)
         return started(self._elements(run))
 
     def _elements(self, run: RunContext) -> Elements:
@@ -159,7 +159,7 @@ class Substream:
             self._left = True
             if not seen:
                 self._drop_error()
-            run.ended.discard(self)
+            run.end_is_seen(self)
             run.waiting_at.pop(self, None)
             self.sweep()
             self._router.leave(self)

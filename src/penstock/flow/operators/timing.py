@@ -11,6 +11,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 from penstock.api import Publisher
+from penstock.core import COMPLETED
 from penstock.flow.base_flow import opened
 from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
@@ -181,12 +182,12 @@ class HoldingStage(Stage):
                 failure = error
             if run.over:
                 return
-            run.ended.add(end)
+            run.end_is_near(end, COMPLETED if failure is None else failure)
             yield from self._give_rest(held, timer)
             if failure is not None:
                 raise failure
         finally:
-            run.ended.discard(end)
+            run.end_is_seen(end)
             timer.close()
             discard(run, self._elements_in(held))
             held.clear()

@@ -103,8 +103,9 @@ class CoroutineSubscription:
     def _start(self) -> None:
         if not self._cancelled:
             self._task = self._loop.create_task(self._feed())
-            if isinstance(self._run, PullingContext):  # a subscriber does not wait
-                self._run.leave_after(self._task)
+            run = self._run.whole
+            if isinstance(run, PullingContext):  # a subscriber does not wait
+                run.leave_after(self._task)
 
     def _go_on(self) -> None:
         if self._waiter is not None and not self._waiter.done():

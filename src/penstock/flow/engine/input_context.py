@@ -1,0 +1,76 @@
+"""The context of one input of a stage: it tells what fails there from what fails elsewhere.
+
+All stages of a run see the same ``ended``, which is enough to look for the end of the flow. A stage
+with several inputs also has to know in which of them an error has come, so that it reads that one
+ahead and no other. So each input that may wait is opened within a context of its own. What fails
+there has failed in those around it, too, up to the run.
+"""
+
+from __future__ import annotations
+
+from penstock.flow.engine.run_context import RunContext
+
+__all__ = ["InputContext"]
+
+
+class InputContext(RunContext):
+    """A run as one of the inputs of its stages sees it.
+
+    ``failed``, ``sized`` and ``opening`` are its own. All else is that of the run.
+    """
+
+    __slots__ = (
+        "_whole", "discards", "ended", "failed", "opening", "prepared", "sized", "waiting_at",
+    )  # fmt: skip
+
+    def __init__(self, around: RunContext) -> None:
+        self._whole = around.whole
+        self.ended = around.ended
+        self.failed = NestedSet()
+        self.failed.around = around.failed
+        self.discards = around.discards
+        self.waiting_at = around.waiting_at
+        self.opening = around.opening
+        self.prepared = None
+        self.sized = None
+
+    @property
+    def whole(self) -> RunContext:
+        """The run."""
+        return self._whole
+
+    @property
+    def over(self) -> bool:
+        """Whether nobody wants anything of the run any more."""
+        return self._whole.over
+
+    @over.setter
+    def over(self, over: bool) -> None:
+        self._whole.over = over
+
+    @property
+    def wanted(self) -> int:
+        """How many elements are wanted at the end of the flow."""
+        return self._whole.wanted
+
+    def wake(self) -> None:
+        """Pull the run again."""
+        self._whole.wake()
+
+
+class NestedSet(set[object]):
+    """A set whose elements are also in the one ``around`` it."""
+
+    __slots__ = ("around",)
+
+    around: set[object]
+
+    def add(self, element: object) -> None:
+        """Add it here, and then to those around: once the run sees it, so does the input."""
+        super().add(element)
+        self.around.add(element)
+
+    def discard(self, element: object) -> None:
+        """Discard it from those around, and then here."""
+        self.around.discard(element)
+        super().discard(element)
