@@ -18,7 +18,7 @@ from penstock import UNBOUNDED, CallingThread, Flow, Publisher
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 Event: TypeAlias = tuple[int, str]
-"""The number of a publisher, and its signal."""
+"""Which one of the publishers that may signal does so, and how."""
 
 KINDS: dict[str, Callable[[Publisher[Any]], Publisher[Any]]] = {
     "publishers": lambda publisher: publisher,
@@ -161,6 +161,57 @@ COMBINED: dict[str, tuple[Callable[[Any, Any], Flow[Any]], Callable[[], Model]]]
 }
 
 
+class FlatMapModel(Model):
+    """The outer publisher is number 0, and gives the numbers of those that are subscribed to."""
+
+    def __init__(self, concurrency: int) -> None:
+        super().__init__([0])
+        self._concurrency = concurrency
+        self._waiting: list[int] = []
+
+    def came(self, number: int, element: Any) -> None:
+        if number:
+            self.elements.append(element)
+        else:
+            self._waiting.append(element)
+            self._subscribe()
+
+    def completed(self, number: int) -> None:
+        self._subscribe()
+        if not self.live:
+            self.end()
+
+    def _subscribe(self) -> None:
+        while self._waiting and len(self.live - {0}) < self._concurrency:
+            self.live.add(self._waiting.pop(0))
+
+
+class SwitchMapModel(Model):
+    """The same with one publisher at a time, the latest."""
+
+    def __init__(self) -> None:
+        super().__init__([0])
+
+    def came(self, number: int, element: Any) -> None:
+        if number:
+            self.elements.append(element)
+        else:
+            self.live = {0, element}
+
+
+MOST_INNER = 16
+"""As many as there are events: each of them may be an element of the outer publisher."""
+FLATTENED: dict[str, tuple[Callable[..., Flow[Any]], Callable[[], Model]]] = {
+    "flat_map": (Flow.flat_map, lambda: FlatMapModel(MOST_INNER)),
+    "flat_map, two at a time": (
+        lambda flow, function: flow.flat_map(function, concurrency=2),
+        lambda: FlatMapModel(2),
+    ),
+    "concat_map": (Flow.concat_map, lambda: FlatMapModel(1)),
+    "switch_map": (Flow.switch_map, SwitchMapModel),
+}
+
+
 class Compared:
     """A stream of publishers that the test controls, and its model."""
 
@@ -179,10 +230,19 @@ class Compared:
             if publisher.subscribed and not publisher.cancelled and number not in self._ended
         }
 
-    def signal(self, number: int, signal: str, element: Any) -> None:
-        """Let a publisher signal, if it may."""
-        if number not in self.live:
-            return
+    def play(self, events: list[Event], outer: Iterable[Any] = ()) -> None:
+        """Let publishers signal; the elements of the first one are those of ``outer``, if any."""
+        self.agree()
+        numbers = iter(outer)
+        for element, (which, signal) in enumerate(events):
+            live = sorted(self.live)
+            if live:
+                number = live[which % len(live)]
+                given = element if number else next(numbers, element)
+                self._signal(number, signal, given)
+                self.agree()
+
+    def _signal(self, number: int, signal: str, element: Any) -> None:
         self._model.signal(number, signal, element)
         publisher = self.publishers[number]
         if signal == "next":
@@ -193,7 +253,6 @@ class Compared:
         else:
             self._ended.add(number)
             publisher.error(OSError(f"error of {number}"))
-        self.agree()
 
     def agree(self) -> None:
         """The stream is where its model is."""
@@ -203,16 +262,31 @@ class Compared:
         assert came == (self._model.elements, self._model.ending, self._model.live)
 
 
-SIGNALS = st.sampled_from(["next"] * 6 + ["complete", "error"])
+EVENTS = st.lists(
+    st.tuples(st.integers(0, 9), st.sampled_from(["next"] * 3 + ["complete", "error"])),
+    max_size=MOST_INNER,
+)
 
 
 @EVERY_KIND
 @pytest.mark.parametrize("name", COMBINED)
-@given(events=st.lists(st.tuples(st.integers(0, 1), SIGNALS), max_size=16))
+@given(events=EVENTS)
 def test_publishers_are_combined_as_they_signal(name: str, kind: str, events: list[Event]) -> None:
     combine, model = COMBINED[name]
     compared = Compared(model(), 2)
     combine(*map(KINDS[kind], compared.publishers)).subscribe(compared.subscriber)
-    compared.agree()
-    for element, (number, signal) in enumerate(events):
-        compared.signal(number, signal, element)
+    compared.play(events)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("name", FLATTENED)
+@given(events=EVENTS)
+def test_inner_publishers_are_flattened_as_they_signal(
+    name: str, kind: str, events: list[Event]
+) -> None:
+    flatten, model = FLATTENED[name]
+    compared = Compared(model(), 1 + MOST_INNER)
+    outer, *inner = map(KINDS[kind], compared.publishers)
+    flow = flatten(Flow.from_publisher(outer), lambda number: inner[number - 1])
+    flow.subscribe(compared.subscriber)
+    compared.play(events, outer=range(1, 1 + MOST_INNER))

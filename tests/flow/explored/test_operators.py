@@ -186,6 +186,23 @@ def flat_map_of_two_threads(env: Environment) -> None:
     assert subscriber.endings == ["on_complete"]
 
 
+def concat_map_against_an_error_of_its_outer_flow(env: Environment) -> None:
+    outer, inner, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.from_publisher(outer).concat_map(lambda x: inner)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(3)
+
+    def fail_after_two() -> None:
+        outer.push(2)
+        outer.fail()
+
+    env.par(fail_after_two, lambda: inner.push(1))
+    assert subscriber.endings == [ValueError]
+    assert inner.cancels == 1
+    assert sorted([*subscriber.elements, *discarded]) in ([1, *inner.all_sent], [0, 1])
+
+
 def flat_map_against_a_cancel(env: Environment) -> None:
     outer, inner, subscriber = two_sources(env)
     discarded: list[int] = []
@@ -573,6 +590,7 @@ SCENARIOS: list[Scenario] = [
     with_latest_from_a_flow_while_nothing_is_wanted,
     race_of_two_threads,
     flat_map_of_two_threads,
+    concat_map_against_an_error_of_its_outer_flow,
     flat_map_against_a_cancel,
     switch_map_of_two_threads,
     a_buffer_between_two_threads,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count, islice
 from typing import Any
 
@@ -317,6 +317,102 @@ def test_flat_map_refuses_sizes_below_one() -> None:
         Flow.of(1).flat_map(Flow.of, concurrency=0)
     with pytest.raises(ValueError, match="flat_map: prefetch must be at least 1, not -1"):
         Flow.of(1).flat_map(Flow.of, prefetch=-1)
+
+
+# Where there is no room for more publishers.
+
+
+FULL: dict[str, Callable[[Flow[Any], Callable[[Any], Any]], Flow[Any]]] = {
+    "concat_map": Flow.concat_map,
+    "flat_map": lambda flow, function: flow.flat_map(function, concurrency=1),
+}
+EVERY_FULL_ONE = pytest.mark.parametrize("name", FULL)
+
+
+class Busy:
+    """An operator whose one inner publisher goes on while elements of the outer one wait."""
+
+    def __init__(
+        self,
+        name: str,
+        request: int = UNBOUNDED,
+        upstream: Callable[[Flow[str]], Flow[Any]] = lambda flow: flow,
+    ) -> None:
+        self.outer: ManualPublisher[str] = ManualPublisher()
+        self.inners, self.discarded = Inners(), list[str]()
+        self.subscriber: ManualSubscriber[Any] = ManualSubscriber(request=request)
+        flow = FULL[name](upstream(Flow.from_publisher(self.outer)), self.inners)
+        flow.do_on_discard(self.discarded.append).subscribe(self.subscriber)
+        self.outer.next("a", "b", "c")
+        assert list(self.inners.made) == ["a"]
+
+
+@pytest.mark.parametrize("demand", [9, 3], ids=["with demand", "without demand"])
+@EVERY_FULL_ONE
+def test_an_error_of_the_outer_publisher_waits_for_no_room(name: str, demand: int) -> None:
+    # Where an outer publisher failed in other tests, none of its elements waited for room.
+    busy = Busy(name, demand)
+    busy.inners["a"].next(1, 2, 3)
+    busy.outer.error(OSError("outer"))
+    busy.subscriber.assert_elements(1, 2, 3)
+    busy.subscriber.assert_failed(OSError, match="outer")
+    assert busy.inners["a"].cancelled
+    assert sorted(busy.discarded) == ["b", "c"]
+
+
+@EVERY_FULL_ONE
+def test_an_error_that_is_handled_upstream_ends_nothing(name: str) -> None:
+    busy = Busy(name, upstream=lambda flow: flow.on_error_return("d"))
+    busy.outer.error(OSError())
+    for element in "abcd":
+        assert list(busy.inners.made)[-1] == element
+        busy.inners[element].next(element)
+        busy.inners[element].complete()
+    busy.subscriber.assert_elements(*"abcd")
+    busy.subscriber.assert_completed()
+
+
+@EVERY_FULL_ONE
+def test_an_error_of_the_outer_publisher_ends_an_endless_flow(name: str) -> None:
+    outer: ManualPublisher[str] = ManualPublisher()
+
+    def fail(x: int) -> None:
+        if x == 10:
+            outer.next("b")
+            outer.error(OSError("outer"))
+
+    flow = FULL[name](Flow.from_publisher(outer), lambda _: Flow.from_iterable(count()))
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=UNBOUNDED)
+    flow.do_on_next(fail).take(10_000).subscribe(subscriber)
+    outer.next("a")
+    subscriber.assert_failed(OSError, match="outer")
+
+
+@EVERY_FULL_ONE
+def test_flows_of_elements_that_came_at_once_with_an_error_go_first(name: str) -> None:
+    def failing() -> Iterator[int]:
+        yield from (1, 2)
+        raise OSError("outer")
+
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=9)
+    outer = Flow.from_publisher(IterablePublisher(failing()))
+    FULL[name](outer, lambda x: Flow.of(x, x)).subscribe(subscriber)
+    subscriber.assert_elements(1, 1, 2, 2)
+    subscriber.assert_failed(OSError, match="outer")
+
+
+@EVERY_FULL_ONE
+def test_the_outer_flow_is_not_read_ahead_for_an_error_of_the_inner_publisher(name: str) -> None:
+    inner, read = ManualPublisher[int](), list[int]()
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    outer = Flow.merge(Flow.range(9), Flow.never()).do_on_next(read.append)
+    FULL[name](outer, lambda _: inner).subscribe(subscriber)
+    subscriber.request(2)
+    inner.next(1, 2)
+    inner.error(OSError("inner"))
+    subscriber.assert_elements(1, 2)
+    subscriber.assert_failed(OSError, match="inner")
+    assert len(read) <= 2  # the next one is looked at: it might have been the end
 
 
 # concat_map

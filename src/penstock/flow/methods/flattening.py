@@ -46,7 +46,8 @@ class Flattening(BaseFlow[T_co]):
         Demand: asks upstream for as many elements as are wanted, and each publisher for as many,
         at most ``prefetch`` at a time.
 
-        Errors: the first one, at once: of ``function``, of upstream or of a publisher.
+        Errors: the first one, at once: of ``function``, of upstream or of a publisher. One of
+        upstream cancels all publishers, also while elements before it wait for their turn.
         ``TypeError`` if ``function`` returns no publisher.
 
         Example:
@@ -84,7 +85,8 @@ class Flattening(BaseFlow[T_co]):
         Demand: asks upstream, and the current publisher, for as many as are wanted, at most 256
         at a time.
 
-        Errors: the first one, at once: of ``function``, of upstream or of a publisher.
+        Errors: the first one, at once: of ``function``, of upstream or of a publisher. One of
+        upstream cancels all publishers, also while elements before it wait for their turn.
         ``TypeError`` if ``function`` returns no publisher.
 
         Example:

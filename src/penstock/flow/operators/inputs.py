@@ -272,20 +272,35 @@ class RoundRobin:
             inputs = (self._outer, *self._ring)
             for each in inputs:
                 self._peek(each)
+            self._look_for_outer_error()
             if all(each.exhausted for each in inputs):
                 return
             yield PENDING
 
     def _admit(self) -> bool:
         """Open one more input, if there is room and one is there."""
-        # The error of an outer stream that has failed does not wait until there is room.
-        if not self._has_room and not self._run.ended:
+        if not self._has_room:
+            if self._run.ended:
+                self._peek(self._outer)
+                self._look_for_outer_error()
             return False
-        if not self._peek(self._outer) or not self._has_room:
+        if not self._peek(self._outer):
             return False
         self._ring.appendleft(self._open_next(self._outer.take()))
         self._moved = True
         return True
+
+    def _look_for_outer_error(self) -> None:
+        """An error of the outer stream waits neither for room nor for demand; raises it."""
+        while self._outer_has_failed() and self._outer.read_ahead():
+            pass
+
+    def _outer_has_failed(self) -> bool:
+        """Whether something has failed that is not in one of the inputs; downstream has its own."""
+        failed = self._run.failed
+        if not failed or not self._outer.waits:
+            return False
+        return bool(failed.difference(*(each.context.failed for each in self._ring if each.waits)))
 
     def _turn(self) -> Elements:
         """What the first input of the ring has; it goes to the end of the ring."""

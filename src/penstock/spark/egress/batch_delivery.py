@@ -105,7 +105,7 @@ class BatchHandoff:
                     report_undelivered(ending, "a stream through Spark was over before")
                 return
             self._ending = ending
-            self._run.ended.add(self)
+            self._run.end_is_near(self, ending)
             self._changed.notify_all()
         self._run.wake()
 
@@ -134,7 +134,7 @@ class BatchHandoff:
             if self._ending is not COMPLETED:
                 raise self._ending
         finally:
-            self._run.ended.discard(self)
+            self._run.end_is_seen(self)
             self.close()
 
     def _from(self, batch: HandoffBatch) -> Elements:
