@@ -77,12 +77,17 @@ class BaseSubscriber:
                 message = f"the stream ended before on_subscribe: {shorten(ending)}"
                 self._ending = RuleViolation("1.9", message)
 
-    def fail(self, ending: Exception) -> None:
-        """The stream is over, unless it was before; its subscription may still be cancelled."""
+    def fail(self, ending: Exception) -> bool:
+        """The stream is over; its subscription may still be cancelled. Not if it was over before.
+
+        Whether it ended like this is said here: ``ending`` may be handed over at any moment.
+        """
         with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._ending = ending
+            if self._closed:
+                return False
+            self._closed = True
+            self._ending = ending
+            return True
 
     @property
     def subscription(self) -> Subscription | None:

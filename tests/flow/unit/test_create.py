@@ -134,6 +134,28 @@ def test_fail_comes_after_what_waits() -> None:
     fed.subscriber.assert_failed(ValueError, match="lost")
 
 
+@pytest.mark.parametrize("waiting", [0, 1], ids=["delivered at once", "after what waits"])
+def test_an_error_that_the_subscriber_gets_does_not_go_to_the_hook(waiting: int) -> None:
+    # The buffer was asked for the error afterwards: with nothing before it, it was gone by then.
+    fed, error = Fed(), ValueError("lost")
+    with collect_undelivered() as undelivered:
+        for number in range(waiting):
+            fed.emitter.emit(number)
+        fed.emitter.fail(error)
+        fed.subscriber.request(1)
+    assert fed.subscriber.error is error
+    assert undelivered == []
+
+
+def test_an_error_after_the_first_one_goes_to_the_hook() -> None:
+    fed, error = Fed(), ValueError("second")
+    with collect_undelivered() as undelivered:
+        fed.emitter.fail(ValueError("first"))
+        fed.emitter.fail(error)
+    fed.subscriber.assert_failed(ValueError, match="first")
+    assert [each.error for each in undelivered] == [error]
+
+
 def test_an_error_that_comes_too_late_goes_to_the_hook() -> None:
     fed, error = Fed(), ValueError("late")
     fed.subscriber.cancel()

@@ -122,10 +122,10 @@ class OverflowSubscriber(UpstreamSubscriber):
         self.notify_if_waiting()
 
     def finish(self, ending: Exception) -> bool:
-        """The stream ends in this way, unless it has ended before."""
-        self.fail(ending)
+        """The stream ends in this way, unless it has ended before; whether it does."""
+        ends = self.fail(ending)
         self._end_is_near()
-        return self.ending is ending
+        return ends
 
     @property
     def is_over(self) -> bool:
