@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.multicast.shared_run import ReplayHistory, SharingOptions, require_grace
+from penstock.flow.multicast.sharing_options import ReplayHistory, SharingOptions, require_grace
 from penstock.flow.operators.timing import system_clock
 from penstock.runtime import Clock
 from penstock.runtime.arguments import require_clock, require_int, require_seconds

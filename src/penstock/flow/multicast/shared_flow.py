@@ -13,7 +13,8 @@ from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import FROM_START, Origin
 from penstock.flow.flow import Flow
 from penstock.flow.multicast.broadcast import BroadcastState
-from penstock.flow.multicast.shared_run import SharedRun, SharingOptions, require_grace
+from penstock.flow.multicast.shared_run import SharedRun
+from penstock.flow.multicast.sharing_options import SharingOptions, require_grace
 from penstock.runtime import Clock
 from penstock.runtime.arguments import require_int
 
