@@ -148,6 +148,35 @@ def a_latecomer_of_a_replay(env: Environment) -> None:
     assert late.elements in ([0, 1, 2], [1, 2])
 
 
+def an_element_comes_while_the_last_one_leaves_a_replay(env: Environment) -> None:
+    foreign, one, late = Foreign(env), SerialSubscriber(env), SerialSubscriber(env)
+    shared = Flow.from_publisher(foreign).replay(1)
+    shared.subscribe(one)
+    one.request(1)
+    env.par(foreign.send_one, one.cancel)
+    foreign.send_one()
+    shared.subscribe(late)
+    late.request(5)
+    foreign.send_one()
+    assert late.elements == [1, 2]
+
+
+def somebody_comes_while_a_replay_reads_on(env: Environment) -> None:
+    foreign, one, late = Foreign(env), SerialSubscriber(env), SerialSubscriber(env)
+    shared = Flow.from_publisher(foreign).replay(1)
+    shared.subscribe(one)
+    one.cancel()
+    foreign.send_one()
+
+    def join() -> None:
+        shared.subscribe(late)
+        late.request(5)
+
+    env.par(foreign.send_one, join)
+    foreign.send_one()
+    assert late.elements in ([0, 1, 2], [1, 2])
+
+
 def the_last_one_leaves_while_another_comes(env: Environment) -> None:
     runs: list[Foreign] = []
 
@@ -229,6 +258,8 @@ SCENARIOS: list[Scenario] = [
     a_member_joins_while_rows_are_sent,
     an_element_after_a_newcomer_reaches_it,
     a_latecomer_of_a_replay,
+    an_element_comes_while_the_last_one_leaves_a_replay,
+    somebody_comes_while_a_replay_reads_on,
     the_last_one_leaves_while_another_comes,
     two_start_one_run,
     an_end_against_a_newcomer,

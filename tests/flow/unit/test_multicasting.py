@@ -12,7 +12,14 @@ from weakref import ref
 
 import pytest
 
-from penstock import UNBOUNDED, Flow, ThreadPool, VirtualTime, collect_undelivered
+from penstock import (
+    UNBOUNDED,
+    Flow,
+    IterablePublisher,
+    ThreadPool,
+    VirtualTime,
+    collect_undelivered,
+)
 from penstock.flow.multicast.shared_flow import SharedFlow
 from penstock.tck import verify_publisher
 from penstock.testing import ManualPublisher, ManualSubscriber
@@ -362,11 +369,113 @@ def test_elements_that_came_long_ago_are_not_replayed() -> None:
 
 def test_a_replayed_run_goes_on_without_subscribers() -> None:
     source = Source()
-    shared = source.flow.replay(2)
-    reader(shared).cancel()
-    assert not source.publisher.cancelled
-    reader(shared)
+    shared = source.flow.replay(1)
+    first = reader(shared, request=9)
+    source.publisher.next(1)
+    first.cancel()
+    source.publisher.next(2, 3, 4)
+    late = reader(shared, request=9)
+    late.assert_elements(4)
+    source.publisher.next(5)
+    late.assert_elements(4, 5)
     assert source.runs == 1
+
+
+def test_what_comes_without_subscribers_is_replayed_for_a_time() -> None:
+    source, time = Source(), VirtualTime()
+    shared = source.flow.replay(10, within=5, clock=time)
+    reader(shared, request=1).cancel()
+    for moment in range(4):
+        source.publisher.next(moment)
+        time.advance(2)
+    reader(shared).assert_elements(2, 3)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_replayed_run_ends_without_subscribers(failing: bool) -> None:
+    source = Source()
+    shared = source.flow.replay(2)
+    reader(shared, request=1).cancel()
+    source.publisher.next(1, 2, 3)
+    if failing:
+        source.publisher.error(OSError("lost"))
+    else:
+        source.publisher.complete()
+    late = reader(shared)
+    late.assert_elements(2, 3)
+    if failing:
+        late.assert_failed(OSError)
+    else:
+        late.assert_completed()
+
+
+def test_a_replayed_run_that_is_connected_needs_no_subscriber() -> None:
+    source = Source()
+    shared = source.flow.replay(1)
+    shared.connect()
+    source.publisher.next(1, 2)
+    reader(shared).assert_elements(2)
+
+
+def test_a_replayed_run_goes_on_during_its_grace() -> None:
+    source, time = Source(), VirtualTime()
+    shared = source.flow.replay(1).ref_count(grace=10, clock=time)
+    reader(shared, request=1).cancel()
+    source.publisher.next(1, 2)
+    reader(shared).assert_elements(2)
+
+
+def test_a_replayed_run_asks_for_256_elements_at_a_time_without_subscribers() -> None:
+    source = Source()
+    shared = source.flow.replay(1)
+    reader(shared, request=2).cancel()
+    for number in range(1_000):
+        assert 0 < source.publisher.outstanding <= 256
+        source.publisher.next(number)
+    late = reader(shared, request=1)
+    late.assert_elements(999)
+    assert source.publisher.outstanding <= 256
+
+
+def test_who_leaves_a_replay_need_not_wait_for_a_synchronous_publisher() -> None:
+    time, pulled = VirtualTime(), list[int]()
+    source = Flow.from_publisher(IterablePublisher(range(1_000))).do_on_next(pulled.append)
+    shared = source.replay(2, clock=time)
+    reader(shared, request=1).cancel()
+    assert len(pulled) <= 1 + 256
+    time.advance(0)
+    late = reader(shared)
+    late.assert_elements(998, 999)
+    late.assert_completed()
+
+
+def test_an_iterable_that_is_replayed_waits_for_the_next_subscriber() -> None:
+    pulled: list[int] = []
+    shared = Flow.range(1_000).do_on_next(pulled.append).replay(1)
+    reader(shared, request=2).cancel()
+    assert pulled == [0, 1]
+    reader(shared, request=3).assert_elements(1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "share",
+    [
+        lambda flow: flow.publish().auto_connect(),
+        lambda flow: flow.share(grace=60, clock=VirtualTime()),
+        lambda flow: flow.cache(),
+    ],
+    ids=["auto_connect", "share with grace", "cache"],
+)
+def test_what_does_not_forget_waits_without_subscribers(
+    share: Callable[[Flow[int]], SharedFlow[int]],
+) -> None:
+    source = Source()
+    shared = share(source.flow)
+    reader(shared, request=2).cancel()
+    assert source.publisher.requested == 2
+    late = reader(shared, request=3)
+    source.publisher.next(1, 2, 3)
+    late.assert_elements(1, 2, 3)
 
 
 def test_a_cached_flow_runs_once() -> None:

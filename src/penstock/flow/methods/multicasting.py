@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.multicast.sharing_options import ReplayHistory, SharingOptions, require_grace
+from penstock.flow.operators.inputs import may_wait
 from penstock.flow.operators.timing import system_clock
 from penstock.runtime import Clock
 from penstock.runtime.arguments import require_clock, require_int, require_seconds
@@ -93,7 +94,9 @@ class Multicasting(BaseFlow[T_co]):
     ) -> SharedFlow[T_co]:
         """One run for all subscribers; latecomers get the last ``n`` elements first.
 
-        The run starts with the first subscriber and goes on without one. With ``within``, elements
+        The run starts with the first subscriber and goes on without one: of the elements that come
+        meanwhile, the last ``n`` are kept. What runs only when it is pulled, such as an iterable,
+        brings no elements by itself: it waits for the next subscriber. With ``within``, elements
         that came longer ago are not replayed.
 
         Emits when: an element comes, and for a newcomer those that were kept.
@@ -102,7 +105,8 @@ class Multicasting(BaseFlow[T_co]):
         Cancels when: the connection is cancelled.
 
         Demand: what the subscriber that wants most wants, at most ``n`` and 256 ahead of the
-        slowest.
+        slowest. Without subscribers at most 256 at a time, again and again; where so many come at
+        once, the next ones are asked for on the thread of ``clock``.
 
         Errors: those from upstream, after the elements before them, for latecomers too.
 
@@ -121,10 +125,15 @@ class Multicasting(BaseFlow[T_co]):
         """
         size = require_int("replay", "n", n)
         seconds = None if within is None else require_seconds("replay", "within", within)
-        given = require_clock("replay", clock)
-        time = None if seconds is None else given or system_clock()
+        time = require_clock("replay", clock) or system_clock()
         return self._shared(
-            SharingOptions("replay", self, lambda: ReplayHistory(size, seconds, time), starts=1)
+            SharingOptions(
+                "replay",
+                self,
+                lambda: ReplayHistory(size, seconds, None if seconds is None else time),
+                starts=1,
+                idle_clock=time if may_wait(self) else None,
+            )
         )
 
     def cache(self, capacity: int = 100_000) -> SharedFlow[T_co]:

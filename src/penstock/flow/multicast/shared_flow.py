@@ -104,11 +104,11 @@ class SharedFlow(Flow[T_co]):
         To start one that runs already changes nothing.
 
         Emits when: it does not emit, it returns what can cancel the run.
-        Backpressures when: never; the run waits for demand of its subscribers.
+        Backpressures when: never; the run waits for demand of its subscribers, unless it replays.
         Completes when: it returns at once, unless the run needs this thread for its first elements.
         Cancels when: ``cancel`` is called on what it returns; subscribers get a ``RuntimeError``.
 
-        Demand: asks for nothing.
+        Demand: asks for nothing, or for what ``replay`` reads without subscribers.
 
         Errors: none; those of the run are signalled to its subscribers.
 
@@ -131,7 +131,8 @@ class SharedFlow(Flow[T_co]):
         """The same flow in another shared run, which starts with that many ``subscribers``.
 
         Emits when: an element comes; to all subscribers.
-        Backpressures when: too few subscribers have come, one lags by 256 elements, or all left.
+        Backpressures when: too few subscribers have come, one lags by 256 elements, or all left,
+        unless it replays.
         Completes when: upstream completes.
         Cancels when: the connection is cancelled, which ``connect`` gives; it goes on without
         subscribers.
@@ -173,7 +174,8 @@ class SharedFlow(Flow[T_co]):
         come by then. One that comes later starts a new run.
 
         Emits when: an element comes; to all subscribers.
-        Backpressures when: too few subscribers have come, one lags by 256 elements, or all left.
+        Backpressures when: too few subscribers have come, one lags by 256 elements, or all left,
+        unless it replays.
         Completes when: upstream completes.
         Cancels when: the last subscriber has left and ``grace`` seconds have passed.
 
@@ -261,4 +263,5 @@ class Sharing(Generic[T]):
             options.history(),
             limit=None if options.limit is None else options.limit(),
             grace=None if options.grace is None else options.grace(),
+            idle_clock=options.idle_clock,
         )

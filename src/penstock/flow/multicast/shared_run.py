@@ -22,6 +22,7 @@ from penstock.flow.multicast.broadcast_subscription import BroadcastSubscription
 from penstock.flow.multicast.fan_out import FanOut
 from penstock.flow.multicast.sharing_options import GracePeriod, ReplayHistory
 from penstock.flow.operators.error_handling import caught
+from penstock.runtime import Clock
 
 __all__ = ["SharedRun"]
 
@@ -35,11 +36,13 @@ class SharedRun(Broadcast[T], RunContext):
 
     While all subscribers are level, elements go to all of them in one loop, row by row. As a drain
     it pulls the flow on the thread that wakes it: one that connects or requests, or the one that
-    brings what was pending. Subscribers that are level are signalled on that thread, too.
+    brings what was pending. Subscribers that are level are signalled on that thread, too. While it
+    reads on without subscribers, it leaves what takes long to the thread of a clock.
 
-    ``history``  says which elements a newcomer gets besides those to come
-    ``limit``    the error with which a run ends that must not forget any element
-    ``grace``    stops a run that has lost its last subscriber
+    ``history``     says which elements a newcomer gets besides those to come
+    ``limit``       the error with which a run ends that must not forget any element
+    ``grace``       stops a run that has lost its last subscriber
+    ``idle_clock``  lets a run read on without subscribers
     """
 
     def __init__(
@@ -50,6 +53,7 @@ class SharedRun(Broadcast[T], RunContext):
         *,
         limit: Exception | None = None,
         grace: GracePeriod | None = None,
+        idle_clock: Clock | None = None,
     ) -> None:
         super().__init__(PREFETCH + history.capacity, newcomers="next", errors_overtake=False)
         self.name = name
@@ -59,6 +63,7 @@ class SharedRun(Broadcast[T], RunContext):
         self._history = history
         self._limit = limit
         self._grace = grace
+        self._idle_clock = idle_clock
         self._kept.join(history.start)
         # While rows are sent nothing is kept or read, and a newcomer waits for the last one.
         self._rows: FanOut[T] = NO_ROWS
@@ -107,6 +112,8 @@ class SharedRun(Broadcast[T], RunContext):
     @property
     def wanted(self) -> int:
         """How many elements the run may give now."""
+        if self._idle_clock is not None and not self._subscriptions:
+            return PREFETCH
         sent = self._rows.sent
         room = self._kept.oldest + sent + self._input.capacity
         return max(min(self._wanted_until, room) - self._kept.end - sent, 0)
@@ -116,8 +123,12 @@ class SharedRun(Broadcast[T], RunContext):
     def leave(self, subscription: BroadcastSubscription[T], subscriber_id: int) -> None:
         """``subscription`` takes no more elements."""
         super().leave(subscription, subscriber_id)
-        if self._grace is not None and self._is_active and not self._subscriptions:
+        if self._subscriptions or not self._is_active:
+            return
+        if self._grace is not None:
             self._grace.begin(self._stop)
+        if self._idle_clock is not None:
+            self.wake()
 
     def disturb(self) -> None:
         """A subscriber comes, or is about to leave, or to be told something else than elements."""
@@ -149,9 +160,14 @@ class SharedRun(Broadcast[T], RunContext):
     def _go_round(self) -> None:
         self._thirsty = False
         elements = self._elements
+        unread = 0
         try:
             while elements is not None and self._is_active and self._go_on(elements):
-                pass
+                unread = 0 if self._subscriptions else unread + 1
+                if unread >= PREFETCH and self._idle_clock is not None:
+                    # 3.5: the one who cancelled need not stay for all that a source has.
+                    self._idle_clock.call_later(0, self.wake)
+                    break
         except Exception as error:
             self._conclude(caught(error))
         if not self._is_active:
@@ -182,6 +198,8 @@ class SharedRun(Broadcast[T], RunContext):
         """All subscriptions, with their drains held, if each of them can take the next element."""
         with self._lock:
             subscriptions = list(self._subscriptions)
+            if not subscriptions:
+                return []
             self._rows = FanOut()
         held: list[BroadcastSubscription[T]] = []
         for subscription in subscriptions:

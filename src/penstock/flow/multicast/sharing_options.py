@@ -1,4 +1,4 @@
-"""How a run is shared: what newcomers get, and when it stops without subscribers."""
+"""How a run is shared: what newcomers get, and when it stops, or reads on, without subscribers."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ T = TypeVar("T")
 class SharingOptions(Generic[T]):
     """How to share the runs of a publisher.
 
-    ``name``    the operator, for error messages
-    ``starts``  with how many subscribers a run starts; ``None`` for when ``connect`` is called
-    ``grace``   makes what stops a run that has lost its last subscriber; ``None`` for nothing
-    ``limit``   makes the error for a run that gives more than its history can hold
+    ``name``        the operator, for error messages
+    ``starts``      with how many subscribers a run starts; ``None`` for when ``connect`` is called
+    ``grace``       makes what stops a run that has lost its last subscriber; ``None`` for nothing
+    ``limit``       makes the error for a run that gives more than its history can hold
+    ``idle_clock``  lets a run read on without subscribers; ``None`` for one that waits for them
     """
 
     name: str
@@ -40,6 +41,7 @@ class SharingOptions(Generic[T]):
     starts: int | None = None
     grace: Callable[[], GracePeriod] | None = None
     limit: Callable[[], Exception] | None = None
+    idle_clock: Clock | None = None
 
 
 class ReplayHistory:
