@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from datetime import timedelta
@@ -389,6 +390,19 @@ def test_what_comes_without_subscribers_is_replayed_for_a_time() -> None:
         source.publisher.next(moment)
         time.advance(2)
     reader(shared).assert_elements(2, 3)
+
+
+def test_a_replay_within_a_time_holds_no_more_than_its_elements() -> None:
+    shared = Flow.range(5_000).replay(10, within=3600, clock=VirtualTime())
+    counting = shared.limit_rate(1).count()
+    tracemalloc.start()
+    try:
+        counting.run_sync()
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held < 200_000
+    reader(shared).assert_elements(*range(4_990, 5_000))
 
 
 @pytest.mark.parametrize("failing", [False, True])

@@ -65,6 +65,8 @@ class ReplayHistory:
             self._came.append((self._clock.now(), end))
         self.start = max(self.start, end - self.capacity)
         self.forget_the_old()
+        while self._came and self._came[0][1] <= self.start:
+            self._came.popleft()
 
     def forget_the_old(self) -> None:
         """Move the start past what came too long ago."""
