@@ -92,7 +92,7 @@ CASES = [
     ),
     Case(
         "from_async_iterable",
-        lambda flow: within_a_loop(Flow.from_async_iterable(Iterated(flow), prefetch=1)),
+        lambda flow: within_a_loop(Flow.from_async_iterable(Iterated(flow))),
         same,
         prefetch=256,
     ),

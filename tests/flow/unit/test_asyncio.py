@@ -7,7 +7,7 @@ import gc
 import threading
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
@@ -91,6 +91,226 @@ def test_no_more_than_prefetch_elements_wait() -> None:
         await elements.aclose()
 
     run(main())
+
+
+async def consume(queue: asyncio.Queue[int]) -> AsyncIterator[int]:
+    while True:
+        yield await queue.get()
+
+
+def queue_of(count: int) -> asyncio.Queue[int]:
+    queue: asyncio.Queue[int] = asyncio.Queue()
+    for x in range(count):
+        queue.put_nowait(x)
+    return queue
+
+
+TAKING_TWO: dict[str, Callable[[Flow[int]], Flow[int]]] = {
+    "take": lambda flow: flow.take(2),
+    "filter": lambda flow: flow.filter(lambda x: x >= 0).take(2),
+    "take_while": lambda flow: flow.take_while(lambda x: x % 2 == 0),
+    "an operator that waits": lambda flow: flow.timeout(3600).filter(lambda x: x >= 0).take(2),
+    "merge": lambda flow: Flow.merge(flow, Flow.empty()).take(2),
+    "using": lambda flow: Flow.using(nullcontext, lambda _: flow).take(2),
+    "prefetch": lambda flow: flow.take(2),
+}
+
+
+@pytest.mark.parametrize("name", TAKING_TWO)
+def test_no_element_is_read_that_a_flow_does_not_need(name: str) -> None:
+    prefetch = 5 if name == "prefetch" else 1
+
+    def two_of(queue: asyncio.Queue[int]) -> Flow[int]:
+        source = Flow.from_async_iterable(consume(queue), prefetch=prefetch)
+        return TAKING_TWO[name](source)
+
+    async def main() -> None:
+        queue = queue_of(10)
+        await two_of(queue).to_list()
+        assert queue.qsize() == 8
+        async for _ in two_of(queue):
+            pass
+        assert queue.qsize() == 6
+
+    run(main())
+    queue = queue_of(10)
+    two_of(queue).to_list().run_sync()
+    assert queue.qsize() == 8
+    list(two_of(queue).blocking())
+    assert queue.qsize() == 6
+
+
+def test_an_iteration_that_is_left_has_read_what_it_gave() -> None:
+    async def main() -> None:
+        queue = queue_of(10)
+        async with aclosing(aiter(Flow.from_async_iterable(consume(queue)))) as elements:
+            async for x in elements:
+                if x == 2:
+                    break
+        assert queue.qsize() == 7
+
+    run(main())
+    queue = queue_of(10)
+    with Flow.from_async_iterable(consume(queue)).blocking() as elements:
+        for x in elements:
+            if x == 2:
+                break
+    assert queue.qsize() == 7
+
+
+def test_a_failing_function_costs_the_element_that_it_was_given_and_no_other() -> None:
+    async def main() -> None:
+        queue = queue_of(10)
+        with pytest.raises(ZeroDivisionError):
+            await Flow.from_async_iterable(consume(queue)).map(lambda x: 1 // (2 - x)).to_list()
+        assert queue.qsize() == 7
+
+    run(main())
+
+
+class Cleaning:
+    """Rows of an asynchronous generator that has to clean up after them."""
+
+    def __init__(self, rows: int = 1) -> None:
+        self.events: list[str] = []
+        self._rows = rows
+
+    async def __aiter__(self) -> AsyncIterator[int]:
+        try:
+            for row in range(self._rows):
+                yield row
+        finally:
+            self.events.append("cleaning up")
+            await turns()
+            self.events.append("clean")
+
+
+def test_an_asynchronous_generator_is_not_disturbed_while_it_cleans_up() -> None:
+    async def main(rows: Cleaning) -> None:
+        assert await Flow.from_async_iterable(rows).first() == 0
+        assert rows.events == ["cleaning up", "clean"]
+
+    run(main(Cleaning()))
+    rows = Cleaning()
+    assert Flow.from_async_iterable(rows).first().run_sync() == 0
+    assert rows.events == ["cleaning up", "clean"]
+
+
+@pytest.mark.parametrize("rows", [1, 1_000])
+@pytest.mark.parametrize("beside", ["nothing", "something"])
+def test_an_iteration_that_is_left_by_break_cleans_up_before_the_loop_ends(
+    beside: str, rows: int
+) -> None:
+    async def main(source: Cleaning) -> None:
+        flow = Flow.from_async_iterable(source)
+        async for _ in flow if beside == "nothing" else flow.timeout(3600):
+            break
+
+    source = Cleaning(rows)
+    with collect_undelivered() as lost:
+        asyncio.run(main(source))
+    assert source.events == ["cleaning up", "clean"]
+    assert lost == []
+
+
+def test_a_flow_in_which_nothing_else_waits_iterates_in_the_task_that_awaits_it() -> None:
+    async def tasks() -> AsyncIterator[object]:
+        yield asyncio.current_task()
+
+    async def main() -> None:
+        flow = Flow.from_async_iterable(tasks())
+        assert await flow.map(lambda task: task is asyncio.current_task()) is True
+
+    run(main())
+
+
+def test_a_source_that_never_waits_lets_others_run_also_where_it_is_awaited() -> None:
+    async def main() -> None:
+        numbers, seen = Numbers(10_000), list[int]()
+        asyncio.get_running_loop().call_soon(lambda: seen.append(numbers.advanced))
+        await Flow.from_async_iterable(numbers).count()
+        assert seen[0] < 10_000
+
+    run(main())
+
+
+def test_an_iterable_that_is_cancelled_by_others_fails_the_flow() -> None:
+    async def waiting() -> AsyncIterator[int]:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        yield await future
+
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match="the task that made the elements was cancelled"):
+            await Flow.from_async_iterable(waiting())
+
+    run(main())
+
+
+def test_a_task_that_is_cancelled_cancels_the_iterable_where_it_waits() -> None:
+    events: list[str] = []
+
+    async def waiting() -> AsyncIterator[int]:
+        try:
+            yield 1
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            await turns()
+            events.append("cancelled")
+            raise
+
+    async def main() -> None:
+        task = asyncio.ensure_future(awaiting(Flow.from_async_iterable(waiting())))
+        await turns()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert events == ["cancelled"]
+
+    async def awaiting(flow: Flow[int]) -> None:
+        await flow.count()
+
+    run(main())
+
+
+@pytest.mark.parametrize("way", ["await", "async for"])
+def test_a_task_that_is_cancelled_between_two_elements_closes_the_iterable(way: str) -> None:
+    async def take_all(numbers: Numbers) -> None:
+        flow = Flow.from_async_iterable(numbers)
+        if way == "await":
+            await flow.count()
+        else:
+            async with aclosing(aiter(flow)) as elements:
+                async for _ in elements:
+                    pass
+
+    async def main() -> None:
+        numbers = Numbers(10_000)
+        task = asyncio.ensure_future(take_all(numbers))
+        await turns(3)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert 0 < numbers.advanced < 10_000
+        assert numbers.closed == 1
+
+    run(main())
+
+
+def test_a_generator_that_fails_to_close_after_an_early_end_is_reported() -> None:
+    async def some() -> AsyncIterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            raise OSError("cannot close")
+
+    async def main() -> None:
+        assert await Flow.from_async_iterable(some()).first() == 1
+
+    with collect_undelivered() as lost:
+        run(main())
+    assert [str(each.error) for each in lost] == ["cannot close"]
 
 
 def test_a_cancel_closes_an_asynchronous_generator_that_waits_for_demand() -> None:

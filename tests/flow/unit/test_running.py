@@ -212,7 +212,7 @@ def test_leaving_async_for_waits_until_an_asynchronous_source_is_closed() -> Non
             events.append("closed")
 
     async def main() -> None:
-        async with aclosing(aiter(Flow.from_async_iterable(numbers(), prefetch=1))) as elements:
+        async with aclosing(aiter(Flow.from_async_iterable(numbers()))) as elements:
             await anext(elements)
         assert events == ["closed"]
 
@@ -310,7 +310,7 @@ def test_run_sync_does_not_disturb_a_source_that_is_closing() -> None:
             await turns(100)
             events.append("closed")
 
-    one = Flow.from_async_iterable(numbers(), prefetch=1).take(1)
+    one = Flow.from_async_iterable(numbers()).take(1)
     assert Flow.concat(one, Flow.of(5).map_async(double)).to_list().run_sync() == [1, 10]
     assert events == ["closing", "closed"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from asyncio import Future, get_running_loop, sleep, wait
+from asyncio import CancelledError, Future, get_running_loop, sleep, wait
 from collections.abc import AsyncGenerator
 from functools import partial
 from itertools import islice
 from time import monotonic
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from penstock.api import Publisher
 from penstock.core import without_own_frames
@@ -17,6 +17,7 @@ from penstock.flow.engine.call_site import with_note
 from penstock.flow.engine.event_loop import call_on
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.engine.run_context import PENDING, PullingContext, close
+from penstock.flow.engine.stage import Origin
 from penstock.runtime import shorten
 
 __all__ = ["awaited", "elements_of"]
@@ -25,19 +26,31 @@ TURN: Final = 256
 """So many elements are given before others get a turn on the loop."""
 
 
+class AwaitedSource(Protocol):
+    """What a task awaits itself when an element is pending, instead of being woken."""
+
+    async def advance(self) -> None:
+        """Wait for the next element, or the end."""
+
+    async def aclose(self) -> None:
+        """The run is over: wait until the source is closed."""
+
+
 class AwaitingContext(PullingContext):
     """A task, as the run of all stages: it is suspended where something is pending.
 
     The run lasts as long as the ``async with`` block.
     """
 
-    __slots__ = ("_loop", "_waiter", "_woken", "elements")
+    __slots__ = ("_awaited", "_guard", "_loop", "_waiter", "_woken", "elements")
 
     def __init__(self, flow: Publisher[Any], wanted: int, *, may_pause: bool) -> None:
         super().__init__(wanted, "the task that awaits it", may_pause=may_pause)
         self._loop = get_running_loop()
         self._waiter: Future[None] | None = None
         self._woken = False
+        self._awaited: AwaitedSource | None = None
+        self._guard: Future[None] | None = None
         self.elements = pulled_by(self, flow)
 
     async def __aenter__(self) -> AwaitingContext:
@@ -53,8 +66,24 @@ class AwaitingContext(PullingContext):
             without_own_frames(with_note(error))
         self.over = True
         close(self.elements)
+        guarded = self._guard is not None and isinstance(error, CancelledError)
+        if self._awaited is not None and not guarded:
+            await self._awaited.aclose()
+        if self._guard is not None:
+            self._guard.cancel()  # which closes what is still open
         while self.tasks:
             await wait(self.tasks)
+
+    def waits_only_for(self, origin: Origin) -> bool:
+        """Whether nothing but ``origin`` can be pending in this run."""
+        return self.plan is not None and self.plan.waits_only_for(origin)
+
+    def wait_for(self, source: AwaitedSource) -> None:
+        """Await ``source`` whenever an element is pending: nothing else can be."""
+        self._awaited = source
+        if self.may_pause:
+            self._guard = self._loop.create_task(guard(source))
+            self.leave_after(self._guard)
 
     def wake(self) -> None:
         """Let the task go on."""
@@ -67,7 +96,12 @@ class AwaitingContext(PullingContext):
                 pass  # the loop is closed, so the task that waited is gone, too
 
     async def woken(self) -> None:
-        """Wait until somebody has called ``wake`` since the last time."""
+        """Wait until what was pending may be there."""
+        if self._awaited is not None:
+            self.waits_since = monotonic()
+            await self._awaited.advance()
+            self.waits_since = None
+            return
         if not self._woken:
             self._waiter = self._loop.create_future()
             self.waits_since = monotonic()
@@ -77,6 +111,18 @@ class AwaitingContext(PullingContext):
             finally:
                 self._waiter = self.waits_since = None
         self._woken = False
+
+
+async def guard(source: AwaitedSource) -> None:
+    """Close ``source`` once this task is cancelled, by the run or by a loop that is shut down.
+
+    An iteration that is left by ``break`` is closed by a task of the loop, and not even that if the
+    loop is about to end: it cancels all tasks, and what such a task was closing with it.
+    """
+    try:
+        await get_running_loop().create_future()
+    finally:
+        await source.aclose()
 
 
 def release(waiter: Future[None]) -> None:

@@ -14,7 +14,7 @@ from penstock.api import UNBOUNDED, Publisher
 from penstock.core import without_own_frames
 from penstock.flow.base_flow import BaseFlow, opened
 from penstock.flow.engine.call_site import with_note
-from penstock.flow.engine.event_loop import lend, running_loop
+from penstock.flow.engine.event_loop import lend, run_at_times, running_loop
 from penstock.flow.engine.fusion import FusedOutput
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.engine.run_context import PENDING, Elements, PullingContext, close
@@ -47,7 +47,11 @@ class BlockingContext(PullingContext):
         """Let the thread go on."""
         self._woken.set()
         loop = self._loop
-        if loop is not None:
+        if loop is None:
+            return
+        if running_loop() is loop:
+            loop.stop()
+        else:
             try:
                 loop.call_soon_threadsafe(self._leave_loop)
             except RuntimeError:
@@ -93,7 +97,7 @@ class BlockingContext(PullingContext):
             if self._loop is None:
                 self._woken.wait()
             else:
-                self._loop.run_forever()
+                run_at_times(self._loop)
         self.waits_since = None
         self._woken.clear()
 
@@ -119,8 +123,9 @@ class BlockingContext(PullingContext):
 def pulled_by(run: PullingContext, publisher: Publisher[Any], prefetch: int = PREFETCH) -> Elements:
     """The elements of a publisher for a run that pulls, and cancels, on one thread."""
     if isinstance(publisher, BaseFlow) and publisher.plan.origin.executor is None:
+        run.plan = publisher.plan
         elements = publisher.plan.open(run, sink=FusedOutput.UNINTERRUPTED)
-        run.pulls(elements, publisher.plan)
+        run.pulls(elements)
         return elements
     return opened(publisher, run, prefetch=prefetch)
 

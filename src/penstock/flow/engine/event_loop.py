@@ -10,13 +10,18 @@ from __future__ import annotations
 from asyncio import AbstractEventLoop, _get_running_loop
 from collections.abc import Callable
 from contextvars import Context, ContextVar
+from threading import get_ident
 from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
 
-__all__ = ["call_on", "event_loop", "lend", "remember_running_loop", "running_loop"]
+__all__ = ["call_on", "event_loop", "lend", "remember_running_loop", "run_at_times", "running_loop"]
 
 Lender: TypeAlias = Callable[[], AbstractEventLoop]
 
 LENDER: Final[ContextVar[Lender | None]] = ContextVar("the loop of a flow", default=None)
+
+threads: Final[WeakKeyDictionary[AbstractEventLoop, int]] = WeakKeyDictionary()
+"""Of loops that run at times: the thread that does so, and may touch them between two times."""
 
 
 def running_loop() -> AbstractEventLoop | None:
@@ -50,12 +55,24 @@ def event_loop(operator: str) -> AbstractEventLoop:
     return lender()
 
 
+def run_at_times(loop: AbstractEventLoop) -> None:
+    """Run a loop until it is stopped; no other thread than this one runs it."""
+    threads[loop] = get_ident()
+    loop.run_forever()
+
+
+def may_touch(loop: AbstractEventLoop) -> bool:
+    """Whether it is this thread that runs ``loop`` at times, and does not do so now."""
+    mine = threads.get(loop) == get_ident()
+    return mine and not loop.is_running() and not loop.is_closed()
+
+
 def call_on(loop: AbstractEventLoop, function: Callable[[], object]) -> None:
     """Call ``function`` on the thread of ``loop``: at once if that is this one, else soon.
 
     In both cases it has the context variables of this call.
     """
-    if running_loop() is loop:
+    if running_loop() is loop or may_touch(loop):
         function()
         return
     try:

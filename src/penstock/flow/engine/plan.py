@@ -23,7 +23,8 @@ class Plan:
     """An origin and the parts downstream of it, ready to be opened by any number of runs."""
 
     __slots__ = (
-        "_delivery", "_each", "_most", "_parts", "listeners", "origin", "runs", "title", "waits",
+        "_delivery", "_each", "_most", "_parts", "_stages_wait", "listeners", "origin", "runs",
+        "title", "waits",
     )  # fmt: skip
 
     def __init__(self, origin: Origin, stages: Sequence[AnyStage]) -> None:
@@ -38,6 +39,7 @@ class Plan:
                 self.waits = self.waits or part.waits
             else:
                 self.waits = self.waits or any(stage.waits for stage in part.stages)
+        self._stages_wait = any(stage.waits for stage in stages)
         self._each = elements_for_one(stages)
         self._most = most_elements(stages)
         self.title = title_of(origin, stages)
@@ -82,6 +84,10 @@ class Plan:
             else:
                 elements = part.apply(elements, run)
         return elements
+
+    def waits_only_for(self, origin: Origin) -> bool:
+        """Whether ``origin`` is the one of this plan, and nothing downstream of it waits."""
+        return origin is self.origin and not self._stages_wait
 
     @property
     def segments(self) -> list[Stage | FusedSegment]:

@@ -233,10 +233,10 @@ class PullingContext(RunContext):
         """What it pulls, for ``explain``."""
         return self._source()
 
-    def pulls(self, elements: Elements, plan: Plan) -> None:
-        """``elements`` are what it pulls, those of ``plan``; it does not keep them alive."""
-        self.plan = plan
-        plan.runs.add(ref(self, plan.runs.discard))
+    def pulls(self, elements: Elements) -> None:
+        """``elements`` are what it pulls, those of its plan; it does not keep them alive."""
+        assert self.plan is not None
+        self.plan.runs.add(ref(self, self.plan.runs.discard))
         if isinstance(elements, GeneratorType):
             self._source = ref(elements)
 

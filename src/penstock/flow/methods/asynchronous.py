@@ -11,7 +11,6 @@ from penstock.flow.checks import (
     require_awaitable,
     require_awaiting_function,
 )
-from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.runtime.arguments import require_flag, require_int
 
 if TYPE_CHECKING:
@@ -34,19 +33,25 @@ class Asynchronous(BaseFlow[T_co]):
     __slots__ = ()
 
     @staticmethod
-    def from_async_iterable(iterable: AsyncIterable[T], *, prefetch: int = PREFETCH) -> Flow[T]:
+    def from_async_iterable(iterable: AsyncIterable[T], *, prefetch: int = 1) -> Flow[T]:
         """The elements of an asynchronous iterable, which is iterated again for each subscriber.
 
-        It runs in a task of its own, with the context variables of the subscriber. Its iterator is
-        closed by ``aclose``, if it has that, wherever the iteration ends: also an asynchronous
-        generator that was handed in, which can be iterated by one subscriber only.
+        It runs in a task of its own, with the context variables of the subscriber; or in the task
+        that awaits or iterates the flow, if nothing else in that waits. Its iterator is closed by
+        ``aclose``, if it has that, wherever the iteration ends: also an asynchronous generator that
+        was handed in, which can be iterated by one subscriber only.
+
+        A higher ``prefetch`` lets it run ahead, which is faster under ``run_sync`` and
+        ``blocking``. When the flow is left, the elements that were read ahead are lost, and a
+        generator may be cancelled in its ``finally``.
 
         Emits when: the iterable gives an element.
         Backpressures when: nothing is wanted; the iterable is not advanced.
         Completes when: the iterable ends.
         Cancels when: the subscriber does; the task is cancelled, and the iterator closed.
 
-        Demand: as much as is wanted, at most ``prefetch`` at a time.
+        Demand: as much as is wanted, at most ``prefetch`` at a time: by default an element is read
+        when the one before it has been taken.
 
         Errors: what the iterable raises. ``RuntimeError`` if there is no asyncio loop, or if it is
         closed.

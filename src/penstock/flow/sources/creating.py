@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing
 from copy import copy
-from functools import partial
 from itertools import repeat
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import opened
@@ -17,9 +16,6 @@ from penstock.flow.engine.run_context import PENDING, Elements, RunContext, clos
 from penstock.flow.engine.stage import Origin
 from penstock.flow.operators.timing import StageTimer
 from penstock.runtime import Clock, shorten
-
-if TYPE_CHECKING:
-    from penstock.flow.sources.from_async import CoroutineSubscription
 
 __all__ = [
     "Defer",
@@ -173,14 +169,14 @@ class Using(Origin):
     def open(self, run: RunContext, per_output: int) -> Elements:
         """Enter the resource and subscribe to what is made of it, at once.
 
-        An asynchronous one runs in a task, which starts once something is wanted.
+        An asynchronous one is entered once something is wanted, in a task.
         """
         resource = self._resource_factory()
         # Checked first: some that need `async with` have an `__enter__` that only says so.
         if isinstance(resource, AbstractAsyncContextManager):
-            from penstock.flow.sources.from_async import from_coroutine
+            from penstock.flow.sources.from_async import iterated
 
-            return from_coroutine(partial(self._feed_within, resource), self.name, run, per_output)
+            return iterated(self._within_async(resource), self, run, per_output)
         if not isinstance(resource, AbstractContextManager):
             raise TypeError(f"using needs a context manager, not {shorten(resource)}")
         return started(self._within(resource, run, per_output))
@@ -197,15 +193,14 @@ class Using(Origin):
             finally:
                 close(elements)
 
-    async def _feed_within(
-        self, resource: AbstractAsyncContextManager[Any], feed: CoroutineSubscription
-    ) -> None:
+    async def _within_async(self, resource: AbstractAsyncContextManager[Any]) -> AsyncIterator[Any]:
         from penstock.flow.engine.awaiting import elements_of
 
         async with resource as entered:
             flow = require_publisher("using", self._flow_factory(entered))
             async with aclosing(elements_of(flow, wanted=1)) as elements:
-                await feed.give_all(elements)
+                async for element in elements:
+                    yield element
 
 
 class Interval(Origin):

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import inspect
-from asyncio import CancelledError, Future, Task, isfuture, shield, sleep
+from asyncio import CancelledError, Future, Task, current_task, isfuture, shield, sleep
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
+from penstock.api import UNBOUNDED
+from penstock.flow.engine.awaiting import AwaitingContext
 from penstock.flow.engine.event_loop import call_on, event_loop
 from penstock.flow.engine.prefetch_subscriber import PREFETCH, PrefetchSubscriber
-from penstock.flow.engine.run_context import Elements, PullingContext, RunContext
+from penstock.flow.engine.run_context import (
+    PENDING,
+    Elements,
+    PullingContext,
+    RunContext,
+    WaitState,
+    started,
+)
 from penstock.flow.engine.stage import Origin
 from penstock.rules import cite
 from penstock.runtime import report_undelivered, shorten
@@ -19,6 +29,7 @@ __all__ = [
     "FromAsyncIterable",
     "FromAwaitable",
     "from_coroutine",
+    "iterated",
 ]
 
 TURN: Final = 256
@@ -29,10 +40,15 @@ Feeding: TypeAlias = "Callable[[CoroutineSubscription], Awaitable[None]]"
 
 
 def from_coroutine(
-    coroutine: Feeding, operator: str, run: RunContext, per_output: int, prefetch: int = PREFETCH
+    coroutine: Feeding,
+    operator: str,
+    run: RunContext,
+    per_output: int,
+    prefetch: int = PREFETCH,
+    most: int = UNBOUNDED,
 ) -> Elements:
     """The elements that ``coroutine`` makes, in a task on the thread of the run's loop."""
-    subscriber = PrefetchSubscriber(run, per_output, prefetch)
+    subscriber = PrefetchSubscriber(run, per_output, prefetch, most)
     subscriber.on_subscribe(CoroutineSubscription(operator, coroutine, subscriber, run))
     return subscriber.elements()
 
@@ -54,6 +70,7 @@ class CoroutineSubscription:
         self._task: Task[None] | None = None
         self._waiter: Future[None] | None = None
         self._cancelled = False
+        self._closing = False
         self._requested = 0
         self._given = 0
 
@@ -90,6 +107,11 @@ class CoroutineSubscription:
             elif self._given % TURN == 0:
                 await sleep(0)
 
+    async def close(self, elements: AsyncIterator[Any]) -> None:
+        """Close the iterator, as the last thing to do: nobody cancels the coroutine any more."""
+        self._closing = True
+        await close_iterator(elements)
+
     async def _more(self) -> None:
         """Wait until another element is wanted; cancelled if that will never be."""
         self._waiter = self._loop.create_future()
@@ -112,7 +134,7 @@ class CoroutineSubscription:
             self._waiter.set_result(None)
 
     def _stop(self) -> None:
-        if self._task is not None:
+        if self._task is not None and not self._closing:
             self._task.cancel()
 
     async def _feed(self) -> None:
@@ -120,17 +142,26 @@ class CoroutineSubscription:
             await self._coroutine(self)
         except CancelledError as error:
             if not self._cancelled:
-                failure = RuntimeError("the task that made the elements was cancelled")
-                failure.__cause__ = error
-                self._subscriber.on_error(failure)
+                self._subscriber.on_error(cancelled_elsewhere(error))
         except Exception as error:
             if self._cancelled:
-                # 3.15: the caller of cancel must not suffer from a source that cannot be closed.
-                report_undelivered(error, cite("3.15", "closing the source of a stream raised"))
+                report_closing(error)
             else:
                 self._subscriber.on_error(error)
         else:
             self._subscriber.on_complete()
+
+
+def cancelled_elsewhere(cause: CancelledError) -> RuntimeError:
+    """The error of a source that was cancelled by other code than the flow."""
+    error = RuntimeError("the task that made the elements was cancelled")
+    error.__cause__ = cause
+    return error
+
+
+def report_closing(error: Exception) -> None:
+    """The one who cancels must not suffer from a source that cannot be closed (3.15)."""
+    report_undelivered(error, cite("3.15", "closing the source of a stream raised"))
 
 
 class FromAsyncIterable(Origin):
@@ -142,17 +173,129 @@ class FromAsyncIterable(Origin):
         self._prefetch = prefetch
 
     def open(self, run: RunContext, per_output: int) -> Elements:
-        """Iterate in a task, once something is wanted."""
-        return from_coroutine(self._feed, self.name, run, per_output, self._prefetch)
+        """Iterate once something is wanted."""
+        return iterated(self._iterable, self, run, per_output, self._prefetch)
 
-    async def _feed(self, feed: CoroutineSubscription) -> None:
-        iterator = aiter(self._iterable)
+    def open_at_most(self, run: RunContext, per_output: int, most: int) -> Elements:
+        """The same, and advance no more often than ``most`` times."""
+        return iterated(self._iterable, self, run, per_output, self._prefetch, most)
+
+
+def iterated(
+    iterable: AsyncIterable[Any],
+    origin: Origin,
+    run: RunContext,
+    per_output: int,
+    prefetch: int = 1,
+    most: int = UNBOUNDED,
+) -> Elements:
+    """The elements of an asynchronous iterable, for ``origin``, at most ``prefetch`` ahead.
+
+    A task in which nothing else waits iterates itself; for any other run there is another task.
+    """
+    if prefetch == 1 and isinstance(run, AwaitingContext) and run.waits_only_for(origin):
+        iteration = IterationInTask(iterable, run)
+        run.wait_for(iteration)
+        return iteration.elements()
+    feeding = partial(feed_all, iterable)
+    return from_coroutine(feeding, origin.name, run, per_output, prefetch, most)
+
+
+async def feed_all(iterable: AsyncIterable[Any], feed: CoroutineSubscription) -> None:
+    """Give all elements of an asynchronous iterable, and close its iterator."""
+    iterator = aiter(iterable)
+    try:
+        await feed.give_all(iterator)
+    finally:
+        await feed.close(iterator)
+
+
+async def close_iterator(iterator: object) -> None:
+    """Close an asynchronous iterator, if it can be closed."""
+    aclose = getattr(iterator, "aclose", None)
+    if aclose is not None:
+        await aclose()
+
+
+class IterationInTask:
+    """An asynchronous iterable that the task of a run advances itself, once for each pull.
+
+    So it costs no other task, and no turn of the loop but what the iterable itself waits for.
+    """
+
+    def __init__(self, iterable: AsyncIterable[Any], run: AwaitingContext) -> None:
+        self._iterable = iterable
+        self._iterator: AsyncIterator[Any] | None = None
+        self._run = run
+        self._came: list[Any] = []
+        self._given = 0
+        self._ended = False
+        self._error: Exception | None = None
+
+    def wait_state(self, operator: str | None) -> WaitState:
+        """How many elements have come."""
+        came = self._given + len(self._came)
+        return WaitState(
+            operator,
+            "waits for its publisher",
+            requested=self._given + 1,
+            delivered=came,
+            buffered=came - self._given,
+            capacity=1,
+            ended=self._ended,
+        )
+
+    def elements(self) -> Elements:
+        """What has come, for the stage downstream."""
+        return started(self._elements())
+
+    def _elements(self) -> Elements:
+        came = self._came
+        self._run.waiting_at[self] = self._run.opening
         try:
-            await feed.give_all(iterator)
+            yield None
+            while not self._ended:
+                if came:
+                    self._given += 1
+                    yield came.pop()
+                else:
+                    yield PENDING
+            if self._error is not None:
+                raise self._error
         finally:
-            aclose = getattr(iterator, "aclose", None)
-            if aclose is not None:
-                await aclose()
+            self._error = None  # whose traceback has this frame
+            self._run.waiting_at.pop(self, None)
+
+    async def advance(self) -> None:
+        """Wait for the next element, or the end."""
+        if self._given % TURN == 0:
+            await sleep(0)
+        try:
+            if self._iterator is None:
+                self._iterator = aiter(self._iterable)
+            self._came.append(await anext(self._iterator))
+        except StopAsyncIteration:
+            self._ended = True
+        except CancelledError as error:
+            task = current_task()
+            if task is None or task.cancelling():
+                raise
+            self._fail(cancelled_elsewhere(error))
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._error = error
+        self._ended = True
+
+    async def aclose(self) -> None:
+        """Close the iterator, and wait until it is closed."""
+        if getattr(self._iterator, "ag_running", False):
+            return  # another task closes it
+        try:
+            await close_iterator(self._iterator)
+        except Exception as error:
+            report_closing(error)
 
 
 class FromAwaitable(Origin):
