@@ -21,6 +21,7 @@ from penstock.spark import (
     SparkFlow,
     UserError,
 )
+from penstock.spark.deployment import Deployment, deployed
 from penstock.testing import ManualSubscriber
 from tests.faults.numbers import join_runs
 
@@ -366,6 +367,36 @@ def test_bad_settings_are_refused_at_assembly(assemble: Callable[[], Any], words
 def test_what_needs_one_sequence_is_refused_with_the_line_to_write_instead(name: str) -> None:
     with pytest.raises(AttributeError, match=rf"write \.rows\(\)\.{name}\(\.\.\.\)"):
         getattr(on_spark(1), name)
+
+
+@pytest.mark.parametrize("name", ["select", "withColumn", "groupBy", "where"])
+def test_what_data_frames_can_do_is_refused_with_the_line_to_write_instead(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"write \.frame\(lambda frame: frame\.{name}\(\.\."):
+        getattr(on_spark(1), name)
+
+
+def test_what_both_can_do_is_refused_with_the_lines_for_here_and_for_spark() -> None:
+    words = r"write \.rows\(\)\.distinct.*, or \.frame\(lambda frame: frame\.distinct"
+    with pytest.raises(AttributeError, match=words):
+        on_spark(1).distinct  # noqa: B018 - it is the attribute that is not there
+
+
+def test_what_nobody_can_do_is_refused_without_advice() -> None:
+    with pytest.raises(AttributeError, match="^a SparkFlow has no 'selekt'$"):
+        on_spark(1).selekt  # noqa: B018
+
+
+def test_rows_that_nobody_asked_for_by_name_are_assembled_at_the_last_line_of_the_user() -> None:
+    # The tests called rows(): then the line of the user calls into the package.
+    def transform(flow: SparkFlow) -> SparkFlow:
+        return flow.filter(bool)
+
+    flow = deployed(transform(on_spark(1)), Deployment())
+    assert isinstance(flow, Flow)
+    site = flow.plan.origin.site
+    assert site is not None
+    assert site.code is transform.__code__
+    assert site.line == transform.__code__.co_firstlineno + 1
 
 
 def test_a_function_that_cannot_be_sent_is_refused_before_data_moves() -> None:

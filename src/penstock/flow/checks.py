@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from penstock.api import Publisher
+from penstock.flow.base_flow import BaseFlow
 from penstock.flow.expression import Expression, inlined
 from penstock.runtime import shorten
 
@@ -17,6 +18,7 @@ __all__ = [
     "require_callable",
     "require_element",
     "require_function",
+    "require_inner_publisher",
     "require_iterable",
     "require_listener",
     "require_publisher",
@@ -31,6 +33,7 @@ AWAITS_INSTEAD: Final = {
     "from_callable": "from_awaitable",
     "generate": "from_async_iterable",
 }
+ITERABLES_INSTEAD: Final = {"switch_map": "from_iterable makes a flow of"}
 TAKES_NO_ELEMENTS: Final = (
     "collect", "conflate", "do_finally", "do_on_discard", "do_on_error", "on_backpressure_drop",
     "on_error_map", "on_error_resume", "Retry", "using", "watch_stalls",
@@ -84,7 +87,8 @@ def require_iterable(operator: str, iterable: Iterable[T]) -> Iterable[T]:
     kind = type(iterable)
     if isinstance(iterable, Expression):
         raise TypeError(f"{operator} needs an iterable, and takes no expression")
-    if hasattr(kind, "__iter__") or hasattr(kind, "__getitem__"):
+    is_iterable = hasattr(kind, "__iter__") or hasattr(kind, "__getitem__")
+    if is_iterable and not isinstance(iterable, BaseFlow):  # whose __iter__ says what to do instead
         return iterable
     if is_publisher(iterable):
         hint = "; use from_publisher"
@@ -100,6 +104,16 @@ def require_publisher(operator: str, publisher: Publisher[T]) -> Publisher[T]:
         hint = f"; give them one by one: {operator}(*publishers)" if several else ""
         raise TypeError(f"{operator} needs a publisher, not {shorten(publisher)}{hint}")
     return publisher
+
+
+def require_inner_publisher(operator: str, made: Any) -> Publisher[Any]:
+    """``made``, when it is a publisher: what a function of the user returned for an element."""
+    if is_publisher(made) or not isinstance(made, Iterable):
+        return require_publisher(operator, made)
+    instead = ITERABLES_INSTEAD.get(operator, "flat_map_iterable takes a function that returns")
+    raise TypeError(
+        f"{operator} needs a publisher, not {shorten(made)}; {instead} a list or another iterable"
+    )
 
 
 def is_publisher(candidate: object) -> bool:

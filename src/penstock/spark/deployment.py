@@ -13,7 +13,7 @@ from penstock.flow.base_flow import BaseFlow, origins_of, rewritten
 from penstock.flow.engine.stage import Origin
 from penstock.spark.plan import BatchListener, SparkPlan
 from penstock.spark.run import SparkRun
-from penstock.spark.spark_flow import FromSpark, SparkFlow
+from penstock.spark.spark_flow import FromSpark, SparkFlow, flow_of
 
 __all__ = ["Deployment", "deployed", "from_spark_in", "spark_plan_in"]
 
@@ -59,7 +59,7 @@ class Deployment:
 def deployed(publisher: Publisher[Any], deployment: Deployment) -> Publisher[Any]:
     """``publisher`` with its way through Spark as ``deployment`` has it."""
     if isinstance(publisher, SparkFlow):
-        publisher = publisher.rows()
+        publisher = flow_of(publisher)
     if not isinstance(publisher, BaseFlow) or from_spark_in(publisher) is None:
         return publisher
 
@@ -84,7 +84,7 @@ def spark_plan_in(publisher: Publisher[Any]) -> SparkPlan | None:
 def from_spark_in(publisher: Publisher[Any]) -> FromSpark | None:
     """Where the elements of ``publisher`` come back from Spark, if they do."""
     if isinstance(publisher, SparkFlow):
-        publisher = publisher.rows()
+        publisher = flow_of(publisher)
     found = [origin for origin in origins_of(publisher) if isinstance(origin, FromSpark)]
     if len(found) > 1:
         raise ValueError(

@@ -14,6 +14,7 @@ from penstock.api import Publisher, Subscriber
 from penstock.flow import Flow
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable
+from penstock.flow.engine.call_site import caller
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import FlowNode, Origin, Replay
 from penstock.runtime import shorten
@@ -49,7 +50,7 @@ from penstock.spark.workers.functions import BatchStage, FrameStage, RowStage, S
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["MAX_BYTES", "MAX_ROWS", "SparkFlow", "on_spark"]
+__all__ = ["MAX_BYTES", "MAX_ROWS", "SparkFlow", "flow_of", "on_spark"]
 
 MAX_ROWS = 1 << 19
 MAX_BYTES = 1 << 26
@@ -64,16 +65,19 @@ class SparkFlow:
     """A cold publisher of rows that Spark makes. Each subscription runs a query of its own.
 
     Python functions run in Spark's workers, adjacent ones in one pass. Rows are named tuples.
+
+    ``site``  the line of the user's code that made it
     """
 
     on_spark = True
 
     def __init__(self, plan: SparkPlan) -> None:
         self._plan = plan
+        self.site = caller()
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Start a query for ``subscriber``, whose demand drives it."""
-        self.rows().subscribe(subscriber)
+        flow_of(self).subscribe(subscriber)
 
     # What happens on Spark.
 
@@ -222,12 +226,17 @@ class SparkFlow:
         return BaseFlow._from(FromSpark("for_each_partition", self._then(stage)._plan, nothing_of))
 
     def __getattr__(self, name: str) -> NoReturn:
-        if not name.startswith("_") and hasattr(Flow, name):
+        if name.startswith("_"):
+            raise AttributeError(f"a SparkFlow has no {name!r}")
+        on_frames = f".frame(lambda frame: frame.{name}(...))" if is_of_data_frames(name) else ""
+        if hasattr(Flow, name):
+            on_spark = f", or {on_frames} to do it on Spark" if on_frames else ""
             raise AttributeError(
                 f"{name} needs one order of elements, which rows on Spark do not have; write "
-                f".rows().{name}(...) to do it in this program"
+                f".rows().{name}(...) to do it in this program{on_spark}"
             )
-        raise AttributeError(f"a SparkFlow has no {name!r}")
+        hint = f"; Spark's data frames have: write {on_frames}" if on_frames else ""
+        raise AttributeError(f"a SparkFlow has no {name!r}{hint}")
 
     def __repr__(self) -> str:
         names = [stage.name for stage in self._plan.stages]
@@ -241,6 +250,23 @@ class SparkFlow:
 
     def _then(self, stage: SparkStage) -> SparkFlow:
         return SparkFlow(replace(self._plan, stages=(*self._plan.stages, stage)))
+
+
+def flow_of(rows: SparkFlow) -> Flow[Any]:
+    """``rows`` for a part that takes any publisher, where the user has called no ``rows()``.
+
+    Errors name the line that made it. The one that calls this is a line of ours.
+    """
+    origin = FromSpark("on_spark", rows._plan, rows_of)
+    origin.site = rows.site
+    return BaseFlow._from(origin)
+
+
+def is_of_data_frames(name: str) -> bool:
+    """Whether Spark's data frames have an attribute of this name."""
+    from pyspark.sql import DataFrame  # on demand: it takes a while
+
+    return hasattr(DataFrame, name)
 
 
 class FromSpark(Origin):

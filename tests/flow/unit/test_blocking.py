@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
+from typing import Any
 
 import pytest
 
@@ -215,3 +216,18 @@ def test_functions_see_the_context_variables_of_the_start() -> None:
 def test_a_bad_prefetch_is_refused_at_once(prefetch: int, error: type[Exception]) -> None:
     with pytest.raises(error, match="blocking: prefetch must be"):
         Flow.range(3).blocking(prefetch)
+
+
+ITERATIONS: dict[str, Callable[[Any], object]] = {
+    "a loop": lambda flow: [x for x in flow],  # noqa: C416 - it is the loop that is tested
+    "list": list,
+    "iter": iter,
+    "a star": lambda flow: [*flow],
+    "flat_map_iterable": lambda flow: Flow.of(1).flat_map_iterable(lambda _: flow).run_sync(),
+}
+
+
+@pytest.mark.parametrize("name", ITERATIONS)
+def test_who_iterates_over_a_flow_is_told_what_to_write_instead(name: str) -> None:
+    with pytest.raises(TypeError, match=r"in flow\.blocking\(\)` .* `async for x in flow`"):
+        ITERATIONS[name](Flow.of(1, 2))

@@ -136,7 +136,16 @@ def test_an_error_within_an_inner_flow_names_the_operator_there(name: str) -> No
 
 @EVERY_ONE
 def test_a_function_that_returns_no_publisher_fails_the_stream(name: str) -> None:
-    with pytest.raises(TypeError, match=rf"{name} needs a publisher, not \[1\]"):
+    with pytest.raises(TypeError, match=rf"{name} needs a publisher, not 1\n"):
+        FLATTEN[name](Flow.of(1), lambda x: x).run_sync()
+
+
+@EVERY_ONE
+def test_a_function_that_returns_a_list_is_told_what_takes_one(name: str) -> None:
+    instead = "from_iterable makes" if name == "switch_map" else "flat_map_iterable takes"
+    with pytest.raises(
+        TypeError, match=rf"{name} needs a publisher, not \[1\]; {instead} .* a list"
+    ):
         FLATTEN[name](Flow.of(1), lambda x: [x]).run_sync()
 
 

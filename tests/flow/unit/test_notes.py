@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sysconfig
+import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ import pytest
 
 from penstock import Flow, IterablePublisher, Retry, ThreadPool, X
 from penstock.testing import ManualPublisher, ManualSubscriber
+from tests.rules.parties import PATIENCE
 
 HERE = Path(__file__).name
 
@@ -43,6 +46,42 @@ def printed(error: Exception) -> list[str]:
     """What a user sees, without the carets under the code."""
     lines = "".join(traceback.format_exception(error)).splitlines()
     return [line.strip() for line in lines if set(line.strip()) - set("^~")]
+
+
+LIBRARY = sysconfig.get_path("purelib")
+LIBRARIES = {
+    "an installed library": LIBRARY,
+    "one of a distribution": "/usr/lib/python3/dist-packages",
+    "the standard library": sysconfig.get_path("stdlib"),
+    "a script that was installed": sysconfig.get_path("scripts"),
+}
+
+
+def library(folder: str) -> Any:
+    """A function ``call`` of a module in ``folder``, which calls what it is given."""
+    scope: dict[str, Any] = {"__name__": "some.library"}
+    code = "def call(function, *arguments):\n    return function(*arguments)"
+    exec(compile(code, str(Path(folder) / "some" / "library.py"), "exec"), scope)
+    return scope["call"]
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_line_of_the_user_is_named_where_a_library_makes_the_call(name: str) -> None:
+    # The tests call operators themselves. A library does so for who passes one to it.
+    call = library(LIBRARIES[name])
+    error = failed(call(call, Flow.of(1, 0).map, invert))
+    expected = test_a_line_of_the_user_is_named_where_a_library_makes_the_call.__code__
+    assert f"{HERE}:{expected.co_firstlineno + 4}, in {expected.co_name}" in error.__notes__[0]
+
+
+def test_the_line_of_a_library_is_named_where_no_code_of_the_user_calls_it() -> None:
+    flows: list[Flow[Any]] = []
+    scope = {"__name__": "some.library", "numbers": Flow.of(1, 0), "flows": flows, "invert": invert}
+    code = compile("flows.append(numbers.map(invert))", f"{LIBRARY}/some/library.py", "exec")
+    thread = threading.Thread(target=exec, args=(code, scope))
+    thread.start()
+    thread.join(PATIENCE)
+    assert f"in map, assembled at {LIBRARY}/some/library.py:1, in " in failed(flows[0]).__notes__[0]
 
 
 # The text.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import sysconfig
 import threading
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -13,6 +17,13 @@ __all__ = ["CallSite", "Located", "caller", "is_own", "named", "note", "parts_at
 OWN = __name__.partition(".")[0]
 PROGRAMS = (f"{OWN}.demo",)
 """Parts of this package that use it as users do."""
+SITES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+LIBRARIES = (
+    "<frozen ",
+    *(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "scripts")),
+    str(Path(__file__).parents[2]) + os.sep,
+)
+"""Where files of installed libraries begin, those of Python and of this package included."""
 OPENING, PLACE = "in ", ", assembled at "
 E = TypeVar("E", bound=Exception)
 
@@ -36,11 +47,34 @@ class Located(Protocol):
 
 
 def caller() -> CallSite | None:
-    """The line that called into this package."""
+    """The line that called into this package: of the user's code, if any is there.
+
+    Where a library makes the call, be it a command line or a pool of threads, its line would say
+    nothing to the user. It is named only if there is no other.
+    """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_own(frame):
+    nearest: FrameType | None = None
+    while frame is not None:
+        if not is_own(frame):
+            if is_users(frame):
+                return CallSite(frame.f_code, frame.f_lineno)
+            nearest = nearest or frame
         frame = frame.f_back
-    return None if frame is None else CallSite(frame.f_code, frame.f_lineno)
+    return None if nearest is None else CallSite(nearest.f_code, nearest.f_lineno)
+
+
+def is_users(frame: FrameType) -> bool:
+    """Whether a frame that is not our own runs code of the user, and not of a library."""
+    if not is_library(frame.f_code.co_filename):
+        return True
+    module = frame.f_globals.get("__name__", "")
+    return type(module) is str and module.startswith(PROGRAMS)
+
+
+@lru_cache(maxsize=256)
+def is_library(file: str) -> bool:
+    """Whether a file belongs to an installed library, and not to a program that uses it."""
+    return file.startswith(LIBRARIES) or any(site in file for site in SITES)
 
 
 def is_own(frame: FrameType) -> bool:

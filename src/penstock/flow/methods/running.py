@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.engine.blocking import Blocking, result_of
@@ -72,6 +72,15 @@ class Running(BaseFlow[T_co]):
             3
         """
         return Blocking(self, require_int("blocking", "prefetch", prefetch))
+
+    if not TYPE_CHECKING:  # a type checker is to see that a flow is no iterable
+
+        def __iter__(self):
+            raise TypeError(
+                "a flow is not iterable, since its elements may come later: write "
+                "`for x in flow.blocking()` to wait for each of them on this thread, or "
+                "`async for x in flow` in a coroutine"
+            )
 
     def __await__(self) -> Generator[Any, None, T_co | None]:
         from penstock.flow.engine.awaiting import awaited

@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from penstock.api import UNBOUNDED, Publisher
-from penstock.flow.checks import require_publisher
+from penstock.flow.checks import require_inner_publisher
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, started
 from penstock.flow.engine.stage import BY_TIME, UNKNOWN, Stage
 from penstock.flow.operators.inputs import InputElements, RoundRobin, open_input
@@ -77,7 +77,7 @@ class FlatMap(Stage):
             merging.close()
 
     def _opened(self, element: Any, run: RunContext) -> InputElements:
-        publisher = require_publisher(self.name, self._function(element))
+        publisher = require_inner_publisher(self.name, self._function(element))
         return open_input(publisher, run, self.name, prefetch=self._prefetch)
 
 
@@ -124,5 +124,5 @@ class SwitchMap(Stage):
                 inner.close()
 
     def _opened(self, element: Any, run: RunContext) -> InputElements:
-        publisher = require_publisher(self.name, self._function(element))
+        publisher = require_inner_publisher(self.name, self._function(element))
         return open_input(publisher, run, self.name)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import extended
-from penstock.flow.checks import require_publisher
+from penstock.flow.checks import require_inner_publisher
 from penstock.flow.engine.plan import AnyStage
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext
 from penstock.flow.engine.stage import EACH_ALONE, FlowNode, Stage
@@ -106,7 +106,7 @@ class ConcatMapResumption(Resumption):
     def _inner(self, element: Any) -> Resumption:
         """How the flow of ``element`` goes on; raises before it has given anything."""
         stage = self._stage
-        flow = require_publisher(stage.name, stage.function(element))
+        flow = require_inner_publisher(stage.name, stage.function(element))
         try:
             inner = self._resumption_of(flow)
             if self._is_repeating:

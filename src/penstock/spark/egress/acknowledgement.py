@@ -19,7 +19,7 @@ from penstock.flow.base_flow import BaseFlow, stages_of
 from penstock.flow.engine.stage import FlowNode
 from penstock.flow.operators.filtering import Take, TakeWhile
 from penstock.flow.operators.merge import TakeUntil
-from penstock.spark.spark_flow import FromSpark, SparkFlow
+from penstock.spark.spark_flow import FromSpark, SparkFlow, flow_of
 
 __all__ = ["trouble_with_acknowledgement", "warn_of_buffering"]
 
@@ -76,7 +76,7 @@ def unacknowledged(publisher: Publisher[Any]) -> Iterator[FlowNode]:
 def comes_from_checkpoint(publisher: Publisher[Any]) -> bool:
     """Whether elements at the beginning of ``publisher`` come from Spark, with a checkpoint."""
     if isinstance(publisher, SparkFlow):
-        publisher = publisher.rows()
+        publisher = flow_of(publisher)
     if not isinstance(publisher, BaseFlow):
         return False
     origin = publisher.plan.origin
