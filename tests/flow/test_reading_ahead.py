@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from penstock.flow import Flow
+from penstock.flow.engine.event_loop import call_on
+from penstock.flow.sources import from_async
+from penstock.testing import ManualSubscriber
 from tests.flow.all_cases import ALL_CASES
 from tests.flow.case import Case
 
@@ -77,3 +80,27 @@ def test_an_asynchronous_source_is_read_as_far_as_a_synchronous_one(
     way(case.apply(Flow.from_iterable(plain)).take(2))
     way(case.apply(Flow.from_async_iterable(asynchronous)).take(2))
     assert asynchronous.advanced <= plain.advanced + AHEAD.get(case.name, 0)
+
+
+def test_a_wake_up_that_comes_late_lets_no_element_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Another thread may request, and wake the source, when the request has been served (1.1)."""
+    subscriptions: list[Any] = []
+
+    def called_on(loop: asyncio.AbstractEventLoop, function: Callable[[], object]) -> None:
+        subscriptions.append(getattr(function, "__self__", None))
+        call_on(loop, function)
+
+    async def main() -> None:
+        source = Counting()
+        subscriber: ManualSubscriber[int] = ManualSubscriber(request=2)
+        Flow.from_async_iterable(source).subscribe(subscriber)
+        for _ in range(9):
+            await asyncio.sleep(0)
+            subscriptions[0]._go_on()
+        assert (subscriber.elements, source.advanced) == ([1, 2], 2)
+        subscriber.cancel()
+
+    monkeypatch.setattr(from_async, "call_on", called_on)
+    asyncio.run(main())

@@ -114,10 +114,13 @@ class CoroutineSubscription:
 
     async def _more(self) -> None:
         """Wait until another element is wanted; cancelled if that will never be."""
-        self._waiter = self._loop.create_future()
         try:
-            # Checked again, now that others see that we wait.
-            if self._given >= self._requested or self._cancelled:
+            while True:
+                self._waiter = self._loop.create_future()
+                # Checked now that others see that we wait, and whenever we are woken: it may be for
+                # a request that was seen, and served, before (1.1).
+                if self._given < self._requested and not self._cancelled:
+                    return
                 await self._waiter
         finally:
             self._waiter = None
