@@ -19,6 +19,7 @@ from penstock.java import JavaUnavailable
 from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.expectation import TIMEOUT
 from tests.order import in_shares
+from tests.quick_spark import archive_classes, start_quickly
 from tests.rules.fixtures import engine, undelivered, without_gc
 
 __all__ = ["engine", "undelivered", "without_gc"]
@@ -107,6 +108,9 @@ def pytest_configure(config: pytest.Config) -> None:
     # Spark says so where no older pandas has wheels; the tests show what works.
     config.addinivalue_line("filterwarnings", "ignore:PySpark does not yet fully support pandas")
     os.environ.setdefault(TIMEOUT, "60")  # only a test that fails ever waits so long
+    if config.getoption("numprocesses", None):  # of many tests, as this is the main process
+        archive_classes()
+    start_quickly()
     settings.load_profile("full" if config.getoption("full") else "quick")
 
 

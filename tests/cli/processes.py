@@ -20,8 +20,6 @@ __all__ = ["Ended", "RunningCommand", "penstock_command"]
 
 ROOT: Final = Path(__file__).parents[2]
 RUN: Final = "from penstock.cli import main; main()"
-QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a JVM that lives for seconds."""
 
 
 class Ended(NamedTuple):
@@ -46,7 +44,6 @@ class RunningCommand:
             env={
                 **os.environ,
                 "PYTHONPATH": f"{source}{os.pathsep}{ROOT}",
-                "JDK_JAVA_OPTIONS": QUICK_START,
                 "COLUMNS": "200",
                 MARK: self._mark,
                 **(environment or {}),

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 import penstock
 from penstock.cli.application import application
-from tests.cli.processes import QUICK_START, RunningCommand, penstock_command
+from tests.cli.processes import RunningCommand, penstock_command
 
 FILES = {"README.md", "penstock.toml", "pipeline.py", "readings.jsonl", "test_pipeline.py"}
 RUN = ("run", "pipeline:pipeline", "--config", "penstock.toml")
@@ -31,7 +31,7 @@ def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
         cwd=folder,
         capture_output=True,
         encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": str(source), "JDK_JAVA_OPTIONS": QUICK_START},
+        env={**os.environ, "PYTHONPATH": str(source)},
     )
 
 

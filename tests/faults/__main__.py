@@ -19,6 +19,7 @@ from tests.faults.lost_workers import COUNT as WORKER_COUNT
 from tests.faults.lost_workers import KINDS, interrupt
 from tests.faults.pipeline_process import CRASHES
 from tests.faults.surviving_process import survive
+from tests.quick_spark import start_quickly
 
 KILLS: Final = 20
 NUMBERS: Final = 1_000_000
@@ -179,6 +180,7 @@ FAULTS: Final[dict[str, Callable[[Path], Iterator[Line]]]] = {
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("fault", nargs="*", choices=[*FAULTS, []], default=[])
+    start_quickly()
     passed = True
     sys.stdout.write(HEADER + "\n")
     for name in parser.parse_args().fault or FAULTS:

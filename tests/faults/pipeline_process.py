@@ -39,8 +39,6 @@ MAX_BYTES: Final = 1 << 19
 """So that a journal of this size consists of several files."""
 DEMAND: Final = 512
 LEDGER: Final = "ledger"
-QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For a JVM that lives for seconds."""
 LAST_WORD: Final = "last-word"
 
 
@@ -58,7 +56,7 @@ class PipelineProcess:
         self._process = subprocess.Popen(
             command,
             cwd=ROOT,
-            env={**os.environ, MARK: self._mark, "JDK_JAVA_OPTIONS": QUICK_START},
+            env={**os.environ, MARK: self._mark},
             stdout=self._said,
             stderr=self._said,
             start_new_session=True,

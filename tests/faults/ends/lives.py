@@ -23,7 +23,6 @@ __all__ = ["FAULTS", "Life", "contents", "finish", "suffer"]
 
 ROOT: Final = Path(__file__).parents[3]
 RUN: Final = "from penstock.cli import main; main()"
-QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 PATIENCE: Final = 600.0
 POLL: Final = 0.02
 MOST_SECONDS: Final = 3.0
@@ -52,7 +51,7 @@ class Life:
                 *("--checkpoint", str(folder / "checkpoint"), *assignments),
             ],
             cwd=ROOT,
-            env={**os.environ, MARK: self._mark, "JDK_JAVA_OPTIONS": QUICK_START},
+            env={**os.environ, MARK: self._mark},
             stdout=self._said,
             stderr=self._said,
             start_new_session=True,

@@ -19,6 +19,7 @@ from tests.faults.ends.judgement import Verdict, judge
 from tests.faults.ends.lives import FAULTS, contents, finish, suffer
 from tests.faults.ends.pipelines import SOURCES
 from tests.faults.ends.supply import supplied
+from tests.quick_spark import start_quickly
 
 __all__ = ["Series", "run_series"]
 
@@ -73,6 +74,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=4_000, help="rows of each source")
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
+    start_quickly()
     passed = True
     sys.stdout.write(f"sources: {', '.join(SOURCES)}\n{HEADER}\n")
     for fault in options.fault or FAULTS:
