@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from penstock.api import UNBOUNDED, Publisher, Subscriber
 from penstock.core import require_subscriber
 from penstock.flow.engine.plan import AnyStage, Plan
-from penstock.flow.engine.prefetch_subscriber import PREFETCH, PrefetchSubscriber, subscribe
+from penstock.flow.engine.prefetch_subscriber import (
+    PREFETCH,
+    PrefetchSubscriber,
+    UpstreamSubscriber,
+    subscribe,
+)
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.flow.engine.subscription import FlowSubscription
@@ -81,6 +86,8 @@ class BaseFlow(Generic[T_co]):
         plan = self.plan
         announce(self)
         driver = FlowSubscription(plan, subscriber)
+        if isinstance(subscriber, UpstreamSubscriber):
+            driver.take_part_in(subscriber.run)  # at once: an executor may be late to open it
         del subscriber  # 3.13: an error that somebody keeps also keeps this frame
         try:
             plan.origin.start(driver)

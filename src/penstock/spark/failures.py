@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
+from penstock.flow.engine.call_site import is_library
 from penstock.spark.private_api import call_status_of, cause_of
 
 __all__ = [
@@ -17,7 +19,7 @@ __all__ = [
     "UserError",
     "WorkerLost",
     "explained",
-    "is_users",
+    "place_of",
 ]
 
 
@@ -80,16 +82,32 @@ FRAME: Final = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<n
 OTHERS: Final = ("/py4j/", "/pyspark/", "<frozen")
 PACKAGE: Final = Path(__file__).parents[1]
 
+Frame: TypeAlias = tuple[str, object, str]
+"""Of a traceback: the file, the line and the function."""
 
-def is_users(file: str) -> bool:
-    """Whether a file in a traceback is the user's own, and no part of Spark or of this package.
+
+def place_of(frames: Iterable[Frame]) -> str:
+    """The line in a traceback that tells the user most, or nothing.
+
+    That is the last one of the user's own code. If there is none, it is the last one of a library,
+    as the user's functions may be installed like one.
+    """
+    foreign = [frame for frame in frames if not _is_ours(frame[0])]
+    users = [frame for frame in foreign if not is_library(frame[0])]
+    for file, line, function in (users or foreign)[-1:]:
+        return f"at {file}:{line}, in {function}"
+    return ""
+
+
+def _is_ours(file: str) -> bool:
+    """Whether a file in a traceback is a part of Spark, or of this package.
 
     The package may lie elsewhere where Spark's workers run, and a user's project in a folder of the
     same name: what counts is whether there is such a file in the package.
     """
     _, is_named_so, part = file.rpartition("/penstock/")
-    is_ours = bool(is_named_so) and (PACKAGE / part).is_file()
-    return not is_ours and not any(other in file for other in OTHERS)
+    is_in_package = bool(is_named_so) and (PACKAGE / part).is_file()
+    return is_in_package or any(other in file for other in OTHERS)
 
 
 def explained(error: Exception) -> SparkFailed:
@@ -136,17 +154,12 @@ def _text_of(error: Exception) -> str:
 
 
 def _raised(text: str) -> tuple[str, str]:
-    """The Python exception in a text of Spark, and the last line that is the user's, if any."""
+    """The Python exception in a text of Spark, and the line to name, if any."""
     tracebacks = list(TRACEBACK.finditer(text))
     if not tracebacks:
         return "", ""
     found = tracebacks[-1]
-    places = [
-        f"at {frame['file']}:{frame['line']}, in {frame['name']}"
-        for frame in FRAME.finditer(found["frames"])
-        if is_users(frame["file"])
-    ]
-    return _shortened(found["error"]), places[-1] if places else ""
+    return _shortened(found["error"]), place_of(FRAME.findall(found["frames"]))
 
 
 def _first_line(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, Future, get_running_loop, sleep, wait
+from asyncio import AbstractEventLoop, CancelledError, Future, get_running_loop, sleep, wait
 from collections.abc import AsyncGenerator
 from functools import partial
 from itertools import islice
@@ -42,11 +42,11 @@ class AwaitingContext(PullingContext):
     The run lasts as long as the ``async with`` block.
     """
 
-    __slots__ = ("_awaited", "_guard", "_loop", "_waiter", "_woken", "elements")
+    __slots__ = ("_awaited", "_guard", "_waiter", "_woken", "elements")
 
     def __init__(self, flow: Publisher[Any], wanted: int, *, may_pause: bool) -> None:
         super().__init__(wanted, "the task that awaits it", may_pause=may_pause)
-        self._loop = get_running_loop()
+        self._loop: AbstractEventLoop = get_running_loop()
         self._waiter: Future[None] | None = None
         self._woken = False
         self._awaited: AwaitedSource | None = None

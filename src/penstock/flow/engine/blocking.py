@@ -32,7 +32,7 @@ class BlockingContext(PullingContext):
     It lends them an event loop if they ask for one, and runs it while it waits.
     """
 
-    __slots__ = ("_instead", "_lending", "_loop", "_method", "_runner", "_woken")
+    __slots__ = ("_instead", "_lending", "_method", "_runner", "_woken")
 
     def __init__(self, wanted: int, method: str, instead: str, *, may_pause: bool) -> None:
         super().__init__(wanted, method, may_pause=may_pause)
@@ -41,24 +41,21 @@ class BlockingContext(PullingContext):
         self._woken = threading.Event()
         self._lending = threading.Lock()
         self._runner: Runner | None = None
-        self._loop: AbstractEventLoop | None = None
 
     def wake(self) -> None:
         """Let the thread go on."""
         self._woken.set()
         loop = self._loop
-        if loop is None:
-            return
         if running_loop() is loop:
-            loop.stop()
-        else:
+            self._leave_loop()
+        elif loop is not None:
             try:
                 loop.call_soon_threadsafe(self._leave_loop)
             except RuntimeError:
                 pass  # the run is over, and the loop is closed
 
     def _leave_loop(self) -> None:
-        if self._loop is not None:  # else it is a late wake-up, while the rest is being closed
+        if self._loop is not None and not self.over:  # else the loop runs for what is being closed
             self._loop.stop()
 
     def lend_loop(self) -> AbstractEventLoop:
@@ -110,11 +107,11 @@ class BlockingContext(PullingContext):
 
     def _settle(self) -> None:
         """Wait for what still has to be closed on the loop, then close the loop."""
-        runner, loop, self._loop = self._runner, self._loop, None
+        runner, loop = self._runner, self._loop
         if runner is None or loop is None:
             return
         try:
-            if self.tasks:
+            while self.tasks:
                 loop.run_until_complete(wait(tuple(self.tasks)))  # which may end before it starts
         finally:
             runner.close()

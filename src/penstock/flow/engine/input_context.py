@@ -8,6 +8,9 @@ there has failed in those around it, too, up to the run.
 
 from __future__ import annotations
 
+from asyncio import Future
+from typing import Any
+
 from penstock.flow.engine.run_context import RunContext
 
 __all__ = ["InputContext"]
@@ -56,6 +59,10 @@ class InputContext(RunContext):
     def wake(self) -> None:
         """Pull the run again."""
         self._whole.wake()
+
+    def leave_after(self, task: Future[Any]) -> None:
+        """Anybody who waits for the end of the run waits for ``task``, too."""
+        self._whole.leave_after(task)
 
 
 class NestedSet(set[object]):

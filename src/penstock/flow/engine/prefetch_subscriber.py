@@ -15,12 +15,12 @@ from penstock.flow.engine.run_context import (
     Elements,
     QueueReceiver,
     RunContext,
+    RunPart,
     WaitState,
     discard,
     started,
     taken_out,
 )
-from penstock.flow.engine.subscription import FlowSubscription
 from penstock.rules import RuleViolation
 from penstock.runtime import shorten
 
@@ -45,6 +45,11 @@ class UpstreamSubscriber(BaseSubscriber, ABC):
         super().__init__(capacity)
         self._run = run
 
+    @property
+    def run(self) -> RunContext:
+        """The run of which it is a part."""
+        return self._run
+
     def wait_state(self, operator: str | None) -> WaitState:
         """What has come, and how much of it waits to be pulled."""
         delivered, buffered, capacity = self._counts()
@@ -61,7 +66,7 @@ class UpstreamSubscriber(BaseSubscriber, ABC):
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Take the subscription, and ask for what is wanted before anybody pulls."""
-        if isinstance(subscription, FlowSubscription):
+        if isinstance(subscription, RunPart):
             subscription.take_part_in(self._run)
         if self.accept(subscription):
             self._ask_ahead()

@@ -10,11 +10,12 @@ by ``close``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from asyncio import Future
+from asyncio import AbstractEventLoop, Future
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from itertools import chain
 from operator import length_hint
 from types import GeneratorType
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from weakref import ref
 
 from penstock.core import COMPLETED
+from penstock.flow.engine.event_loop import call_on
 from penstock.rules import cite
 from penstock.runtime import report_undelivered
 
@@ -32,12 +34,14 @@ __all__ = [
     "PENDING",
     "RUN_FIELDS",
     "SATISFIED",
+    "ClosingTasks",
     "Discarded",
     "Elements",
     "Pause",
     "PullingContext",
     "QueueReceiver",
     "RunContext",
+    "RunPart",
     "WaitPoint",
     "WaitState",
     "close",
@@ -142,6 +146,13 @@ class RunContext(ABC):
         if self.failed:
             self.failed.discard(mark)
 
+    @abstractmethod
+    def leave_after(self, task: Future[Any]) -> None:
+        """Let anybody who waits for the end of this run wait for ``task``, too.
+
+        It closes a source on an asyncio loop, on the thread of which this is called.
+        """
+
 
 class WaitPoint(Protocol):
     """Something that wakes a run, and is in its ``waiting_at`` until it is closed."""
@@ -183,6 +194,38 @@ class WaitState:
         return not (self.buffered or self.ended or self.handed_over or all_came)
 
 
+class RunPart(ABC):
+    """A subscription to a flow, which knows the run of which its subscriber is a part."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def take_part_in(self, run: RunContext) -> None:
+        """The subscriber is a part of ``run``."""
+
+
+class ClosingTasks:
+    """The tasks of a run that several others share, to be waited for by the one that ends it."""
+
+    __slots__ = ("_tasks",)
+
+    def __init__(self) -> None:
+        self._tasks: set[Future[Any]] = set()
+
+    def add(self, task: Future[Any]) -> None:
+        """One more, until it is done."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def hand_over(self, run: RunContext) -> None:
+        """``run`` is left, and the shared one with it. May be called from any thread."""
+        for task in tuple(self._tasks):
+            try:
+                call_on(task.get_loop(), partial(run.leave_after, task))
+            except RuntimeError:
+                pass  # the loop is closed, and nothing goes on there
+
+
 class QueueReceiver(ABC):
     """Takes the elements of another flow without a call for each of them.
 
@@ -212,7 +255,8 @@ class PullingContext(RunContext):
     """
 
     __slots__ = (
-        "__weakref__", "_source", "may_pause", "plan", "taker", "tasks", "waits_since", "wanted",
+        "__weakref__", "_loop", "_source", "may_pause", "plan", "taker", "tasks", "waits_since",
+        "wanted",
         *RUN_FIELDS,
     )  # fmt: skip
 
@@ -226,6 +270,7 @@ class PullingContext(RunContext):
         self.plan: Plan | None = None
         self.waits_since: float | None = None
         self._source: Callable[[], Elements | None] = lambda: None
+        self._loop: AbstractEventLoop | None = None
         self.tasks: set[Future[Any]] = set()
 
     @property
@@ -241,9 +286,10 @@ class PullingContext(RunContext):
             self._source = ref(elements)
 
     def leave_after(self, task: Future[Any]) -> None:
-        """The run is not over before ``task``, on an asyncio loop, is done."""
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
+        """The run is not over before ``task`` is done, unless another loop cares for it."""
+        if task.get_loop() is self._loop:
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
 
 
 def listen(run: RunContext, listeners: Iterable[Discarded]) -> None:

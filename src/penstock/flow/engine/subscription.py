@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from asyncio import Future
 from contextvars import Context, copy_context
 from threading import get_ident
 from time import monotonic
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import ref
 
 from penstock.api import UNBOUNDED, Subscriber
@@ -20,6 +21,7 @@ from penstock.flow.engine.run_context import (
     Elements,
     QueueReceiver,
     RunContext,
+    RunPart,
     close,
     is_used_up,
     listen,
@@ -35,7 +37,7 @@ __all__ = ["FlowSubscription"]
 T = TypeVar("T")
 
 
-class FlowSubscription(BaseSubscription[T], RunContext):
+class FlowSubscription(BaseSubscription[T], RunContext, RunPart):
     """The subscription of one subscriber to a flow, and the run of its stages.
 
     All stages run within its drain, one pull at a time. Demand is a plain number that only the
@@ -88,9 +90,15 @@ class FlowSubscription(BaseSubscription[T], RunContext):
 
     def take_part_in(self, run: RunContext) -> None:
         """The subscriber is a part of ``run``, whose discards are those of this one, too."""
-        listen(run, self.discards)
-        self.discards = run.discards
-        self.part_of = run.whole
+        if self.part_of is not run.whole:
+            listen(run, self.discards)
+            self.discards = run.discards
+            self.part_of = run.whole
+
+    def leave_after(self, task: Future[Any]) -> None:
+        """A subscriber does not wait; the run of which it is a part may."""
+        if self.part_of is not None:
+            self.part_of.leave_after(task)
 
     def _leave(self, mark: Exception) -> bool:
         left = super()._leave(mark)
@@ -173,7 +181,8 @@ class FlowSubscription(BaseSubscription[T], RunContext):
     def _release(self) -> None:
         delivery, self._source = self._source, None
         self.over = True
-        self.sized = self.part_of = None
+        self.sized = None
         self.ended.clear()
         close(delivery)
         close(self.prepared)
+        self.part_of = None  # last: what is closed may have to be waited for

@@ -126,8 +126,8 @@ class Asynchronous(BaseFlow[T_co]):
         Emits when: the next call has returned.
         Backpressures when: ``concurrency`` results wait to be taken.
         Completes when: upstream completes and all results are delivered.
-        Cancels when: the subscriber does, or a call raises; the other calls are cancelled, and not
-        waited for.
+        Cancels when: the subscriber does, or a call raises; the other calls are cancelled, and only
+        a flow that is awaited, iterated or run waits until they are done.
 
         Demand: ``concurrency`` elements at a time, while anything is wanted.
 

@@ -20,6 +20,8 @@ class Running(BaseFlow[T_co]):
 
     ``await flow`` gives its only element, or ``None``. ``async for x in flow`` gives one element
     after the other. Both run the flow in the task that awaits, and cancel it when that is left.
+    That waits until what is asynchronous in the flow has cleaned up, and so do ``run_sync`` and
+    ``blocking``; what other runs share goes on.
     """
 
     __slots__ = ()

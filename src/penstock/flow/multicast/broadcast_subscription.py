@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from penstock.api import Subscriber
 from penstock.core import COMPLETED, BaseSubscription
+from penstock.flow.engine.run_context import RunContext, RunPart
 from penstock.runtime import Executor, NewLock
 
 if TYPE_CHECKING:
@@ -21,14 +22,14 @@ __all__ = [
 T = TypeVar("T")
 
 
-class BroadcastSubscription(BaseSubscription[T]):
+class BroadcastSubscription(BaseSubscription[T], RunPart):
     """The subscription of one subscriber to a broadcast.
 
     Signals the subscriber on the executor of the broadcast; without one, on the thread that wakes
     it: one that requests, or the one that brings an element.
     """
 
-    __slots__ = ("_broadcast", "_joined_at", "_subscriber_id", "position")
+    __slots__ = ("_broadcast", "_joined_at", "_subscriber_id", "part_of", "position")
 
     def __init__(
         self,
@@ -43,6 +44,11 @@ class BroadcastSubscription(BaseSubscription[T]):
         self._joined_at = position
         self._subscriber_id = id(subscriber)
         self.position = position
+        self.part_of: RunContext | None = None
+
+    def take_part_in(self, run: RunContext) -> None:
+        """The subscriber is a part of ``run``, which may have to wait when it leaves."""
+        self.part_of = run
 
     def wake(self) -> None:
         """There may be something to do here or, as this subscription has demand, upstream."""
@@ -100,6 +106,7 @@ class BroadcastSubscription(BaseSubscription[T]):
 
     def _release(self) -> None:
         self._broadcast.leave(self, self._subscriber_id)
+        self.part_of = None
 
 
 def for_each(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Future
 from contextvars import Context, copy_context
 from typing import Any, Final, TypeVar
 
@@ -11,6 +12,7 @@ from penstock.flow.base_flow import opened
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.engine.run_context import (
     PENDING,
+    ClosingTasks,
     Elements,
     RunContext,
     close_quietly,
@@ -64,6 +66,7 @@ class SharedRun(Broadcast[T], RunContext):
         self._limit = limit
         self._grace = grace
         self._idle_clock = idle_clock
+        self._tasks = ClosingTasks()
         self._kept.join(history.start)
         # While rows are sent nothing is kept or read, and a newcomer waits for the last one.
         self._rows: FanOut[T] = NO_ROWS
@@ -123,8 +126,16 @@ class SharedRun(Broadcast[T], RunContext):
     def leave(self, subscription: BroadcastSubscription[T], subscriber_id: int) -> None:
         """``subscription`` takes no more elements."""
         super().leave(subscription, subscriber_id)
-        if self._subscriptions or not self._is_active:
-            return
+        if self._is_active and not self._subscriptions:
+            self._go_on_alone()
+        if not self._is_active and subscription.part_of is not None:
+            self._tasks.hand_over(subscription.part_of)
+
+    def leave_after(self, task: Future[Any]) -> None:
+        """Those who leave when the run is over wait for ``task``."""
+        self._tasks.add(task)
+
+    def _go_on_alone(self) -> None:
         if self._grace is not None:
             self._grace.begin(self._stop)
         if self._idle_clock is not None:

@@ -207,6 +207,7 @@ class PendingCalls:
         for call in self.going:
             if call.task is not None:
                 call.task.cancel()
+                self._run.leave_after(call.task)
         self.going.clear()
 
 

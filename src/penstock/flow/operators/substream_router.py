@@ -8,6 +8,7 @@ decides where an element goes is plain, single-threaded code within the drain of
 from __future__ import annotations
 
 from abc import abstractmethod
+from asyncio import Future
 from collections import deque
 from collections.abc import Collection
 from contextvars import copy_context
@@ -17,6 +18,7 @@ from penstock.core import COMPLETED, Drain
 from penstock.flow.base_flow import BaseFlow, opened
 from penstock.flow.engine.run_context import (
     PENDING,
+    ClosingTasks,
     Elements,
     RunContext,
     WaitState,
@@ -163,6 +165,7 @@ class Substream:
             run.waiting_at.pop(self, None)
             self.sweep()
             self._router.leave(self)
+            self._router.hand_tasks_over(run)
         if self._ending is not COMPLETED:
             self._fail()
 
@@ -238,6 +241,7 @@ class SubstreamRouter(Drain, RunContext):
         self._room = part.prefetch
         self._readers = 0
         self._outer_left = False
+        self._tasks = ClosingTasks()
         self._begin_run(run.discards)
 
     # What decides where an element goes.
@@ -297,6 +301,15 @@ class SubstreamRouter(Drain, RunContext):
             self.over = not self._readers
         self._departed.append(substream)
         self.wake()
+
+    def hand_tasks_over(self, run: RunContext) -> None:
+        """A reader has left its ``run``; if it was the last one, it waits for what is closed."""
+        if self.over or self._concluded:
+            self._tasks.hand_over(run)
+
+    def leave_after(self, task: Future[Any]) -> None:
+        """The readers who leave when all is over wait for ``task``."""
+        self._tasks.add(task)
 
     def abandon(self, substreams: Collection[Substream]) -> None:
         """The outer stream was left: ``substreams`` without a reader will never get one."""

@@ -15,7 +15,6 @@ from penstock.flow.engine.prefetch_subscriber import PREFETCH, PrefetchSubscribe
 from penstock.flow.engine.run_context import (
     PENDING,
     Elements,
-    PullingContext,
     RunContext,
     WaitState,
     started,
@@ -128,17 +127,16 @@ class CoroutineSubscription:
     def _start(self) -> None:
         if not self._cancelled:
             self._task = self._loop.create_task(self._feed())
-            run = self._run.whole
-            if isinstance(run, PullingContext):  # a subscriber does not wait
-                run.leave_after(self._task)
+            self._run.leave_after(self._task)
 
     def _go_on(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
     def _stop(self) -> None:
-        if self._task is not None and not self._closing:
-            self._task.cancel()
+        task = self._task
+        if task is not None and not (self._closing or task.cancelling()):
+            task.cancel()
 
     async def _feed(self) -> None:
         try:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from penstock.runtime import shorten
 from penstock.spark.egress.rows import RowReader, row_type
-from penstock.spark.failures import UserError, is_users
+from penstock.spark.failures import UserError, place_of
 from penstock.spark.ingest.conversion import Converter
 from penstock.spark.ingest.schema import Schema
 
@@ -244,10 +244,8 @@ def blaming(name: str) -> Iterator[None]:
 def told(name: str, error: BaseException, what: str = "") -> str:
     """What happened, in which operator, at which line of the user's code."""
     what = what or "".join(traceback.format_exception_only(error)).strip()
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)
-    ]
-    where = (
-        f", at {frames[-1].filename}:{frames[-1].lineno}, in {frames[-1].name}" if frames else ""
+    place = place_of(
+        (frame.filename, frame.lineno, frame.name)
+        for frame in traceback.extract_tb(error.__traceback__)
     )
-    return f"{what} (in {name}{where})"
+    return f"{what} (in {', '.join(filter(None, (name, place)))})"
