@@ -6,7 +6,7 @@
                        others, our classes
 """
 
-from penstock.java.class_path import Library, classes, read_checksums
+from penstock.java.class_path import Library, classes, kept, read_checksums
 from penstock.java.installed_java import (
     OLDEST,
     Java,
@@ -25,5 +25,6 @@ __all__ = [
     "find_java",
     "find_runtime",
     "java_home",
+    "kept",
     "read_checksums",
 ]

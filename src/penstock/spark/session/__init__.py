@@ -6,4 +6,6 @@
                       for minutes
 ``stop_signals.py``   who is told that a service is to stop: the user's program, and none of Spark's
                       processes
+``worker_python.py``  the Python that Spark starts here: this one, which reads pyspark as it is
+                      installed
 """

@@ -30,6 +30,7 @@ from penstock.spark.session.reachable import (
     require_reachable,
 )
 from penstock.spark.session.stop_signals import unheard_by_jvm
+from penstock.spark.session.worker_python import worker_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -194,17 +195,14 @@ def _running(settings: SparkSettings) -> SparkSession | None:
 def _started(settings: SparkSettings) -> SparkSession:
     master = settings.master or EMBEDDED
     _require_master(master, settings.timeout)
-    # Spark starts Python processes of its own, which need what this one has. On a cluster they
-    # may be elsewhere.
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    if settings.master is None or "PYSPARK_PYTHON" not in os.environ:
-        os.environ["PYSPARK_PYTHON"] = sys.executable
     _quieten_loggers(settings.log_level)
     log_lost_jvm_once()
     try:
         with (
             java_home("Spark") as home,
             _environment("JAVA_HOME", str(home)),
+            _environment("PYSPARK_DRIVER_PYTHON", sys.executable),
+            _environment("PYSPARK_PYTHON", _python_of_workers(settings)),
             _addresses(master),
             unheard_by_jvm(),
         ):
@@ -214,6 +212,17 @@ def _started(settings: SparkSettings) -> SparkSession:
     require_token_of_calls(session)
     _write_checkpoints_fast(session, settings)
     return session
+
+
+def _python_of_workers(settings: SparkSettings) -> str:
+    """Spark starts Python processes of its own, which need what this one has.
+
+    On a cluster they may be elsewhere.
+    """
+    chosen = os.environ.get("PYSPARK_PYTHON")
+    if settings.master is not None and chosen is not None:
+        return chosen
+    return worker_python() if is_here(settings.master) else sys.executable
 
 
 def _addresses(master: str) -> AbstractContextManager[None]:
