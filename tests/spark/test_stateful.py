@@ -233,11 +233,7 @@ def totalled(frame: DataFrame) -> DataFrame:
 
 
 @pytest.mark.usefixtures("_rocksdb")
-@pytest.mark.parametrize(
-    "function",
-    # Spark asks for state in messages of protobuf, which comes with the packages of Spark Connect.
-    [counted, pytest.param(totalled, marks=pytest.mark.spark_connect)],
-)
+@pytest.mark.parametrize("function", [counted, totalled])
 def test_state_is_exact_over_a_stop_in_the_middle_of_a_batch(
     tmp_path: Path, function: Callable[[DataFrame], DataFrame]
 ) -> None:
