@@ -10,7 +10,6 @@ import hashlib
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -32,8 +31,8 @@ def start_quickly() -> None:
     if OPTIONS in os.environ:  # of the process that has started this one
         return
     archive = archive_of_this_spark()
-    known = archive is not None and archive.exists()
-    from_archive = [f"-XX:SharedArchiveFile={archive}", SILENT] if known else []
+    is_written = archive is not None and archive.exists() and archive.stat().st_size > 0
+    from_archive = [f"-XX:SharedArchiveFile={archive}", SILENT] if is_written else []
     os.environ[OPTIONS] = " ".join([SHORT_LIVED, *from_archive])
 
 
@@ -51,8 +50,8 @@ def archive_classes() -> None:
         capture_output=True,  # until all is said: the JVM writes when Python has ended
         timeout=PATIENCE,
     )
-    with suppress(FileNotFoundError):  # some JVMs do not write archives
-        unfinished.replace(archive)
+    unfinished.touch()  # empty where the JVM writes none, so that it is not asked again
+    unfinished.replace(archive)
 
 
 def archive_of_this_spark() -> Path | None:
