@@ -15,7 +15,9 @@ from tests.tck.mutants.gate import Mutant, broken_in, rule_of
 
 Claims = dict[str, Any]
 
-CHAPTERS: Final = ("demand", "signals", "ends", "subscribe", "request", "cancel", "claims")
+CHAPTERS: Final = (
+    *("demand", "signals", "ends", "subscribe", "request", "cancel", "claims", "within", "placed"),
+)
 END: Final = object()
 
 

@@ -228,6 +228,14 @@ class KeepsItInAClosure(Stream):
         super().start()
 
 
+class KeepsItForAnotherTime(Stream):
+    """3.13: keeps a subscriber that cancels, in case that it comes back."""
+
+    def cancel(self) -> None:
+        vars(self.publisher).setdefault("gone", []).append(self.subscriber)
+        super().cancel()
+
+
 class KeepsItInATraceback(Stream):
     """3.13: keeps the exception by which it left its loop."""
 

@@ -19,7 +19,14 @@ from penstock.runtime import AsyncioLoop, CallingThread, Executor, ThreadPool
 from penstock.tck.report import Report, RuleStatus
 from penstock.tck.verifying import verify_publisher
 from tests.quick import quick
-from tests.tck.mutants import publishers, publishers_claims, publishers_subscribe, sound_strangers
+from tests.tck.mutants import (
+    publishers,
+    publishers_claims,
+    publishers_ends,
+    publishers_request,
+    publishers_subscribe,
+    sound_strangers,
+)
 from tests.tck.mutants import sound_publishers as sound
 
 pytestmark = pytest.mark.usefixtures("_search_briefly")
@@ -68,7 +75,23 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[int], Any], dict[str, Any]]] = {
     ),
     "the base of mutants that close": (
         partial(publishers.Numbers, stream=publishers_claims.Closing),
-        SAME,
+        {**SAME, "closed": publishers_claims.times_closed},
+    ),
+    "the base of mutants that report": (
+        partial(publishers.Numbers, stream=publishers_claims.Reporting),
+        {**SAME, **publishers_claims.Reporting.claims},
+    ),
+    "the base of mutants that explain": (
+        partial(publishers.Numbers, stream=publishers_request.Explaining),
+        {**SAME, **publishers_request.Explaining.claims},
+    ),
+    "the base of mutants that are strict": (
+        partial(publishers.Numbers, stream=publishers_request.Strict),
+        {**SAME, **publishers_request.Strict.claims},
+    ),
+    "the base of mutants that read ahead": (
+        partial(publishers.Numbers, stream=publishers_ends.Eager),
+        {**SAME, **publishers_ends.Eager.claims},
     ),
     "few elements": (sound.Generating, {**SAME, "max_elements": 2}),
     "no elements": (sound.Generating, {"max_elements": 0}),
