@@ -17,7 +17,7 @@ from penstock.examples import ExecutorPublisher, IterablePublisher
 from penstock.flow.multicast.broadcast import Broadcast
 from penstock.runtime import AsyncioLoop, CallingThread, Executor, ThreadPool
 from penstock.tck.report import Report, RuleStatus
-from penstock.tck.verifying import verify_publisher
+from penstock.tck.verifying import KINDS, verify_publisher
 from tests.quick import quick
 from tests.tck.mutants import (
     publishers,
@@ -191,6 +191,12 @@ def test_the_publisher_over_an_iterable_passes() -> None:
 def test_the_publisher_over_an_iterable_closes_its_source_as_it_claims() -> None:
     claims = {**OURS, "completes_eagerly": False, "closed": lambda each: each.elements.closed}
     passes(verify_publisher(Closable, **claims))
+
+
+def test_calls_of_two_threads_are_explored_although_the_kit_is_of_the_same_package() -> None:
+    checks = ("loses_no_request_of_two_threads", "sends_one_signal_at_a_time")
+    report = KINDS["publisher"].verify(lambda n: IterablePublisher(range(n)), OURS, checks=checks)
+    assert [outcome.check for outcome in report.outcomes if (outcome.schedules or 0) < 2] == []
 
 
 @pytest.mark.parametrize(
