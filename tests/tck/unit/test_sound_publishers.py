@@ -29,7 +29,7 @@ from tests.tck.mutants import (
 )
 from tests.tck.mutants import sound_publishers as sound
 
-pytestmark = pytest.mark.usefixtures("_search_briefly")
+pytestmark = pytest.mark.usefixtures("search_briefly")
 
 SAME: dict[str, Any] = {"repeatable": True}
 EAGER: dict[str, Any] = {**SAME, "completes_eagerly": True}
@@ -111,6 +111,7 @@ def test_tasks_of_a_loop_that_was_there_before_pass(loop: asyncio.AbstractEventL
     passes(verify_publisher(lambda n: sound.Looped(n, loop), **SAME))
 
 
+@pytest.mark.full  # the quick run judges another one
 def test_tasks_of_a_pool_that_was_there_before_pass() -> None:
     with ThreadPoolExecutor(1) as pool:
         passes(verify_publisher(lambda n: sound.Pooled(n, pool), **SAME))
@@ -190,7 +191,7 @@ def test_the_publisher_over_an_iterable_passes() -> None:
 
 def test_the_publisher_over_an_iterable_closes_its_source_as_it_claims() -> None:
     claims = {**OURS, "completes_eagerly": False, "closed": lambda each: each.elements.closed}
-    passes(verify_publisher(Closable, **claims))
+    passes(verify_publisher(Closable, rules=("3.5", "3.12"), **claims))
 
 
 def test_calls_of_two_threads_are_explored_although_the_kit_is_of_the_same_package() -> None:
@@ -217,6 +218,7 @@ def test_the_publisher_on_an_executor_passes_on_a_pool_that_was_there_before() -
         passes(verify_on(lambda: pool))
 
 
+@pytest.mark.full  # the quick run judges another one
 def test_the_publisher_on_an_executor_passes_on_a_loop(loop: asyncio.AbstractEventLoop) -> None:
     passes(verify_on(lambda: AsyncioLoop(loop)))
 
