@@ -674,11 +674,12 @@ class Chunking(Generating):
 
 class Chunks(Generation):
     def step(self, subscriber: Any) -> None:
-        chunk = list(itertools.islice(self.source, min(self.demand, 16)))
+        size = min(self.demand, 16) if self.error is None else 0
+        chunk = list(itertools.islice(self.source, size))
         self.demand -= len(chunk)
         for element in chunk:
             subscriber.on_next(element)
-        if not chunk or self.error is not None:
+        if not chunk:
             super().step(subscriber)
 
 
