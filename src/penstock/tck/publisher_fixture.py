@@ -49,6 +49,8 @@ class PublisherFixture:
         self.timeline = Timeline(now=environment.now)
         self._factory = factory
         self._rule = rule
+        self._subscribed: set[Probe] = set()
+        """Those that no check has dropped: what becomes garbage cannot be cancelled at the end."""
 
     def exercise(self) -> set[int]:
         """Use the subject for a moment; the threads from which it called."""
@@ -108,6 +110,7 @@ class PublisherFixture:
     def subscribe(self, publisher: Publisher[Any], probe: Probe) -> Probe:
         """Subscribe, and wait for ``on_subscribe``."""
         self.timeline.note("subscribe")
+        self._subscribed.add(probe)
         self.environment.at_end(partial(_leave, ref(probe)))
         self.environment.call("subscribe", "1.9", lambda: publisher.subscribe(probe))
         if not self.environment.reaches(lambda: probe.subscription is not None):
@@ -221,7 +224,8 @@ class PublisherFixture:
         self._expect_no_more_than(1 + probe.cancelled_after, probe, because, rule)
 
     def expect_dropped(self, subscriber: ref[Probe]) -> None:
-        """Nobody may hold ``subscriber`` any more."""
+        """Nobody else may hold ``subscriber`` any more."""
+        self._subscribed.discard(subscriber())
         self.environment.settle()
         if subscriber() is not None:
             gc.collect()
