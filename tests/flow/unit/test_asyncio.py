@@ -610,6 +610,34 @@ def test_coroutines_see_the_context_variables_of_the_subscriber() -> None:
         run(main(pool))
 
 
+def test_a_source_that_takes_its_time_to_close_is_no_garbage_meanwhile() -> None:
+    closing: list[weakref.ref[asyncio.Future[None]]] = []
+    closed: list[bool] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            answer = asyncio.get_running_loop().create_future()
+            closing.append(weakref.ref(answer))
+            await answer
+            closed.append(True)
+
+    async def main() -> None:
+        subscriber = await subscribed(Flow.from_async_iterable(numbers()), 1)
+        subscriber.cancel()
+        del subscriber
+        await turns()
+        gc.collect()
+        answer = closing[0]()
+        assert answer is not None
+        answer.set_result(None)
+        await turns()
+        assert closed == [True]
+
+    run(main())
+
+
 def test_a_cancelled_run_is_freed_without_the_collector() -> None:
     class Element:
         pass

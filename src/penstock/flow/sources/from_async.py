@@ -34,6 +34,8 @@ __all__ = [
 
 TURN: Final = 256
 """How many elements are made before others get a turn on the loop."""
+STOPPING: Final[set[Task[None]]] = set()
+"""Tasks that clean up after a cancel: only their loop knows them then, by weak references."""
 
 Feeding: TypeAlias = "Callable[[CoroutineSubscription], Awaitable[None]]"
 """A coroutine function that gives elements to a feed; one is wanted when it starts."""
@@ -137,7 +139,11 @@ class CoroutineSubscription:
             self._waiter.set_result(None)
 
     def _stop(self) -> None:
-        if self._task is not None and not self._closing:
+        if self._task is None:
+            return
+        STOPPING.add(self._task)
+        self._task.add_done_callback(STOPPING.discard)
+        if not self._closing:
             self._task.cancel()
 
     async def _feed(self) -> None:
