@@ -19,10 +19,11 @@ from penstock.java import JavaUnavailable
 from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.expectation import TIMEOUT
 from tests.order import in_shares
+from tests.quick import search_briefly
 from tests.quick_spark import archive_classes, start_quickly
 from tests.rules.fixtures import engine, undelivered, without_gc
 
-__all__ = ["engine", "undelivered", "without_gc"]
+__all__ = ["engine", "search_briefly", "undelivered", "without_gc"]
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("full", deadline=None, max_examples=500)

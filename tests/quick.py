@@ -1,4 +1,4 @@
-"""Which of many similar tests run every time; the others take long and run with ``--full``."""
+"""What runs every time: some of many similar tests, few of many schedules. ``--full``: all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-__all__ = ["quick"]
+from penstock.tck import judge
+
+__all__ = ["quick", "search_briefly"]
 
 
 def quick(names: Iterable[Any], chosen: Container[Any]) -> list[Any]:
@@ -21,3 +23,15 @@ def quick(names: Iterable[Any], chosen: Container[Any]) -> list[Any]:
 def row(name: Any) -> tuple[Any, ...]:
     """The values of a parameter, of which there may be several."""
     return name if isinstance(name, tuple) else (name,)
+
+
+@pytest.fixture
+def search_briefly(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For parties that keep the rules: the kit runs each check, under few schedules.
+
+    The tests of a folder or module use it as a whole, by `usefixtures`.
+    """
+    if not pytestconfig.getoption("full"):
+        monkeypatch.setattr(judge, "BUDGET", 0.02)
+        monkeypatch.setattr(judge, "EXPLORED_BUDGET", 0.05)
+        monkeypatch.setattr(judge, "FEW_SCHEDULES", 2)

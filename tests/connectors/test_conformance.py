@@ -42,7 +42,7 @@ from penstock.connectors.shared.loop_thread import LoopThread
 from penstock.tck import verify_publisher, verify_subscriber
 from tests.connectors.numbers import numbers_after
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("search_briefly")]
 
 PROMISES: Final[dict[str, Any]] = {
     "concurrent_requests": True,

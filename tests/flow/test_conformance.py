@@ -83,7 +83,7 @@ EVERY_SOURCE = pytest.mark.parametrize(
     ],
 )
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("search_briefly")]
 
 
 @pytest.mark.full  # the kit's own tests have an operator for the quick run

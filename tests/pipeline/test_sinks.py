@@ -21,11 +21,13 @@ def never(error: Exception) -> None:
     raise AssertionError(error)
 
 
+@pytest.mark.usefixtures("search_briefly")
 def test_a_function_as_a_sink_keeps_the_rules() -> None:
     report = verify_subscriber(function_sink)
     assert report.passed, report
 
 
+@pytest.mark.usefixtures("search_briefly")
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_fan_keeps_the_rules_for_any_number_of_sinks(count: int) -> None:
     report = verify_subscriber(lambda: SinkFanOut([function_sink() for _ in range(count)]))

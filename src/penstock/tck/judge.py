@@ -34,7 +34,13 @@ ANSWERS = 10
 """How many answers one check may wait for."""
 ENOUGH_HANGS = 3
 MAX_STEPS = 200_000
-OURS = ("penstock.tck", "penstock.testing", "penstock.core.timeline")
+OURS = (
+    "penstock.tck",
+    "penstock.testing",
+    "penstock.core.protocol_monitor",
+    "penstock.core.timeline",
+)
+"""What the kit consists of. A thread that is switched off in it may hold a lock of the kit."""
 OURS_IN_PART = ("penstock", "penstock.core")
 DECIDED = (Verdict.VIOLATED, Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
 

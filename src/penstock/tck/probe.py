@@ -6,7 +6,7 @@ import threading
 from _thread import allocate_lock
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final, Literal
 
 from penstock.api import Subscription
 from penstock.core.protocol_monitor import Fault, ProtocolMonitor
@@ -14,7 +14,17 @@ from penstock.core.timeline import Timeline
 from penstock.runtime import shorten
 from penstock.tck.check_environment import CheckEnvironment
 
-__all__ = ["Probe", "Provoked"]
+__all__ = ["LEAVING", "OUTSIDE", "WITHIN", "Place", "Probe", "Provoked", "elements_before"]
+
+Place = Literal["outside", "on_subscribe", "on_next"]
+"""From where a subscriber calls its subscription: within one of its signals, or from outside."""
+OUTSIDE: Final[Place] = "outside"
+WITHIN: Final[tuple[Place, ...]] = ("on_subscribe", "on_next")
+
+
+def elements_before(place: Place) -> int:
+    """How many elements must have come before a subscriber can call from there."""
+    return int(place == "on_next")
 
 
 class Provoked(Exception):
@@ -28,6 +38,7 @@ class Probe:
     rule that it breaks, whichever check it turns up in.
 
     ``request``     asked for in ``on_subscribe``
+    ``on_start``    called in ``on_subscribe``, after that
     ``each``        asked for in each ``on_next``
     ``on_element``  called in each ``on_next``, before that
     ``cancel_at``   the element in whose ``on_next`` it cancels; from then on it asks for no more
@@ -45,6 +56,7 @@ class Probe:
         timeline: Timeline,
         *,
         request: int = 0,
+        on_start: Callable[[Probe], object] | None = None,
         each: int = 0,
         on_element: Callable[[Probe], object] | None = None,
         cancel_at: int = 0,
@@ -59,6 +71,7 @@ class Probe:
         self._environment = environment
         self._timeline = timeline
         self._first = request
+        self._on_start = on_start
         self._each = each
         self._on_element = on_element
         self._cancel_at = cancel_at
@@ -139,6 +152,8 @@ class Probe:
             self.subscription = subscription
             if self._first:
                 self.request(self._first)
+            if self._on_start is not None:
+                self._on_start(self)
         else:
             with self._environment.expecting("cancel()", self._named("3.15")):
                 subscription.cancel()
@@ -192,3 +207,7 @@ class Probe:
 
     def _note(self, signal: str, *arguments: Any) -> None:
         self._timeline.record(self._prefix + signal, *arguments)
+
+
+LEAVING: Final[tuple[dict[str, Any], ...]] = ({"on_start": Probe.cancel}, {"cancel_at": 1})
+"""How probes behave that cancel within a signal: in ``on_subscribe``, or with the first element."""

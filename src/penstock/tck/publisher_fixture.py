@@ -17,7 +17,7 @@ from penstock.runtime import shorten
 from penstock.tck.check_environment import CheckEnvironment
 from penstock.tck.claims import NotClaimed, PublisherClaims
 from penstock.tck.holders import holders_of
-from penstock.tck.probe import Probe
+from penstock.tck.probe import OUTSIDE, Place, Probe
 from penstock.tck.report import FACTORY
 
 __all__ = ["MANY", "PublisherFixture", "are_equal"]
@@ -49,6 +49,8 @@ class PublisherFixture:
         self.timeline = Timeline(now=environment.now)
         self._factory = factory
         self._rule = rule
+        self._subscribed: set[Probe] = set()
+        """Those that no check has dropped: what becomes garbage cannot be cancelled at the end."""
 
     def exercise(self) -> set[int]:
         """Use the subject for a moment; the threads from which it called."""
@@ -108,6 +110,7 @@ class PublisherFixture:
     def subscribe(self, publisher: Publisher[Any], probe: Probe) -> Probe:
         """Subscribe, and wait for ``on_subscribe``."""
         self.timeline.note("subscribe")
+        self._subscribed.add(probe)
         self.environment.at_end(partial(_leave, ref(probe)))
         self.environment.call("subscribe", "1.9", lambda: publisher.subscribe(probe))
         if not self.environment.reaches(lambda: probe.subscription is not None):
@@ -121,6 +124,42 @@ class PublisherFixture:
     def stream(self, elements: int, **behaviour: Any) -> Probe:
         """A new publisher of so many elements, with a new subscriber to it."""
         return self.join(self.publisher(elements), **behaviour)
+
+    def calling(
+        self,
+        publisher: Publisher[Any],
+        place: Place,
+        calls: Callable[[Probe], object],
+        *,
+        first: int = 0,
+        **behaviour: Any,
+    ) -> Probe:
+        """A new subscriber to ``publisher``, which has made ``calls`` at ``place``.
+
+        From outside they come after the ``first`` elements, which are requested for that, and
+        within ``on_next`` with the very first of them.
+        """
+        if place == OUTSIDE:
+            probe = self.join(publisher, **behaviour)
+            self.take(probe, first)
+            calls(probe)
+            return probe
+        made: list[Place] = []
+
+        def call(probe: Probe) -> None:
+            if place == "on_subscribe" or len(probe.elements) == 1:
+                self.timeline.note(f"within {place}:")
+                calls(probe)
+                made.append(place)
+
+        if place == "on_subscribe":
+            probe = self.join(publisher, on_start=call, **behaviour)
+        else:
+            probe = self.join(publisher, on_element=call, **behaviour)
+            probe.request(max(first, 1))
+            self.expect(probe, 1)
+        self.environment.reaches(lambda: bool(made))
+        return probe
 
     # What a check expects of a stream.
 
@@ -178,14 +217,22 @@ class PublisherFixture:
         if elements - before > ON_THEIR_WAY and len(probe.elements) >= elements:
             self.fail(f"all {elements} elements came, though the stream was over after {before}")
 
-    def expect_dropped(self, subscriber: ref[Probe]) -> None:
-        """Nobody may hold ``subscriber`` any more."""
+    def expect_silence(self, probe: Probe, because: str, rule: str = "") -> None:
+        """The stream has been cancelled with no demand left: no signal may have come since then."""
         self.environment.settle()
-        gc.collect()
-        if not self.environment.reaches(lambda: subscriber() is None):
+        assert probe.cancelled_after is not None
+        self._expect_no_more_than(1 + probe.cancelled_after, probe, because, rule)
+
+    def expect_dropped(self, subscriber: ref[Probe]) -> None:
+        """Nobody else may hold ``subscriber`` any more."""
+        self._subscribed.discard(subscriber())
+        self.environment.settle()
+        if subscriber() is not None:
             gc.collect()
-            if subscriber() is not None:
-                self.fail(f"the subscriber is still held, by {holders_of(subscriber())}")
+            if not self.environment.reaches(lambda: subscriber() is None):
+                gc.collect()
+                if subscriber() is not None:
+                    self.fail(f"the subscriber is still held, by {holders_of(subscriber())}")
 
     @contextmanager
     def silence(self, probe: Probe, because: str, rule: str = "") -> Iterator[None]:
@@ -193,11 +240,13 @@ class PublisherFixture:
         before = probe.signals
         yield
         self.environment.settle()
-        came = probe.signals - before
+        self._expect_no_more_than(before, probe, because, rule)
+
+    def _expect_no_more_than(self, signals: int, probe: Probe, because: str, rule: str) -> None:
+        came = probe.signals - signals
         if came:
-            self.environment.fail(
-                rule or self._rule, f"{because}, and yet {came} more signals came"
-            )
+            message = f"{because}, and yet {came} more signals came"
+            self.environment.fail(rule or self._rule, message)
 
     def expect_same(self, one: Probe, other: Probe) -> None:
         """Both must have got the same elements in the same order."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from penstock import UNBOUNDED, AsyncioLoop, Flow, Subscriber, ThreadPool, colle
 from penstock.tck import verify_publisher
 from penstock.testing import ManualPublisher, ManualSubscriber, StepVerifier
 from tests.flow.unit.loops import Gate, background_loop, run, subscribed, turns
+from tests.quick import quick
 
 NAME: ContextVar[str] = ContextVar("NAME")
 
@@ -608,6 +610,34 @@ def test_coroutines_see_the_context_variables_of_the_subscriber() -> None:
         run(main(pool))
 
 
+def test_a_source_that_takes_its_time_to_close_is_no_garbage_meanwhile() -> None:
+    closing: list[weakref.ref[asyncio.Future[None]]] = []
+    closed: list[bool] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            answer = asyncio.get_running_loop().create_future()
+            closing.append(weakref.ref(answer))
+            await answer
+            closed.append(True)
+
+    async def main() -> None:
+        subscriber = await subscribed(Flow.from_async_iterable(numbers()), 1)
+        subscriber.cancel()
+        del subscriber
+        await turns()
+        gc.collect()
+        answer = closing[0]()
+        assert answer is not None
+        answer.set_result(None)
+        await turns()
+        assert closed == [True]
+
+    run(main())
+
+
 def test_a_cancelled_run_is_freed_without_the_collector() -> None:
     class Element:
         pass
@@ -695,8 +725,10 @@ def test_steps_of_an_asynchronous_flow(loop: asyncio.AbstractEventLoop) -> None:
     verifier.expect_next(0, 1).then_request(5).expect_next(2, 3).expect_complete().verify()
 
 
-@pytest.mark.parametrize("on_executor", [True, False], ids=["on the loop", "subscribed there"])
-@pytest.mark.parametrize("name", ["from_async_iterable", "map_async"])
+JUDGED = tuple(product(("from_async_iterable", "map_async"), (True, False)))
+
+
+@pytest.mark.parametrize(("name", "on_executor"), quick(JUDGED, [JUDGED[0], JUDGED[-1]]))
 def test_it_is_a_publisher_by_all_rules(
     name: str, on_executor: bool, loop: asyncio.AbstractEventLoop
 ) -> None:

@@ -23,6 +23,7 @@ from penstock.flow import Emitter
 from penstock.flow.operators.inputs import TURN
 from penstock.tck import verify_publisher
 from penstock.testing import ManualPublisher, ManualSubscriber
+from tests.quick import quick
 
 STATIC: dict[str, Callable[..., Flow[Any]]] = {
     "merge": Flow.merge,
@@ -735,7 +736,7 @@ THREADED: dict[str, Callable[[Flow[int]], Flow[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", THREADED)
+@pytest.mark.parametrize("name", quick(THREADED, ["flat_map"]))
 def test_the_kit_finds_no_fault_with_inputs_from_other_threads(name: str) -> None:
     gc.disable()  # a stream that the kit abandons is cancelled where it is collected: not anywhere
     try:

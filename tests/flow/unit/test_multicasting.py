@@ -866,6 +866,7 @@ JUDGED: dict[str, Callable[[int], Flow[int]]] = {
 }
 
 
+@pytest.mark.usefixtures("search_briefly")
 @pytest.mark.parametrize("name", quick(JUDGED, ["cache"]))
 def test_the_kit_finds_nothing(name: str) -> None:
     make = JUDGED[name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -327,3 +328,18 @@ def test_a_condition_that_outlives_its_run_can_still_be_notified() -> None:
     holds(lambda env: kept.append(env.condition()), bound=0)
     with kept[0]:
         kept[0].notify()
+
+
+@pytest.mark.parametrize("kind", ["Lock", "RLock"])
+def test_a_lock_that_was_held_when_its_run_was_given_up_is_free_afterwards(kind: str) -> None:
+    kept: list[Any] = []
+
+    def scenario(env: Environment) -> None:
+        kept.append(getattr(threading, kind)())
+        with kept[-1]:
+            env.fail("1.1", "on purpose")
+
+    breaks(scenario)
+    with kept[-1]:
+        pass
+    assert kept[-1].acquire(blocking=False)

@@ -43,6 +43,7 @@ NOT_DOWNSTREAM: Final = {
     "SendsFromTwoThreadsAfterCancel",
     # They close a source that they have opened themselves.
     *("ClosesEachTime", "ClosesTwice", "LeavesItsSourceOpen", "RaisesWhatCloseRaises"),
+    *("ClosesEachTimeInOnSubscribe", "ClosesEachTimeInOnNext", "LeavesItsSourceOpenInOnNext"),
 }
 """Broken publishers that cannot be the downstream side of a processor."""
 

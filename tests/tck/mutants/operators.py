@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from tests.tck.mutants import operators_composed, processor_sides, processors
 from tests.tck.mutants.gate import Mutant, broken_in, rule_of
@@ -27,6 +27,8 @@ from tests.tck.mutants.sound_operators import (
 from tests.tck.mutants.sound_processors import Eager
 
 Claims = dict[str, Any]
+
+CHAPTERS: Final = ("operators", "operators_within")
 
 
 def fail_at_two(element: Any) -> Any:
@@ -485,9 +487,11 @@ class ErrorsWaitForElements(Buffered):
 
 def mutants() -> list[Mutant]:
     """All of them."""
+    chapters = [broken_in(f"tests.tck.mutants.{chapter}") for chapter in CHAPTERS]
     return [
         Mutant(name, rule_of(broken), apply_of(broken), getattr(broken, "claims", {}))
-        for name, broken in broken_in(__name__).items()
+        for chapter in chapters
+        for name, broken in chapter.items()
     ] + list(operators_composed.mutants())
 
 

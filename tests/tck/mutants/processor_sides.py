@@ -128,6 +128,40 @@ class RequestsAfterTheEnd(Relay):
         self.wake()
 
 
+class CancelsAfterTheEndInOnNext(Eager):
+    """2.4: passes a cancel from within on_next on to a source that has completed."""
+
+    former: Any = None
+    sending = False
+
+    def on_subscribe(self, subscription: Any) -> None:
+        self.former = self.former or subscription
+        super().on_subscribe(subscription)
+
+    def deliver(self) -> bool:
+        self.sending = True
+        delivered = super().deliver()
+        self.sending = False
+        return delivered
+
+    def cancel(self) -> None:
+        if self.sending and self.completed:
+            self.former.cancel()
+        super().cancel()
+
+
+class RequestsAfterTheEndInOnNext(CancelsAfterTheEndInOnNext):
+    """2.4: passes a request from within on_next on to a source that has completed."""
+
+    def cancel(self) -> None:
+        Eager.cancel(self)
+
+    def request(self, n: int) -> None:
+        if self.sending and self.completed and n > 0:
+            self.former.request(n)
+        super().request(n)
+
+
 class AsksFromBothSides(Relay):
     """2.7: asks the source in on_next and in request, on whichever thread."""
 

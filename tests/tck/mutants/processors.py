@@ -8,7 +8,14 @@ from __future__ import annotations
 import threading
 from typing import Any, ClassVar
 
-from tests.tck.mutants.sound_processors import Branch, Eager, Hub, Recovering, Relay
+from tests.tck.mutants.sound_processors import (
+    Branch,
+    Eager,
+    Hub,
+    KnowsItsCaller,
+    Recovering,
+    Relay,
+)
 
 Claims = dict[str, Any]
 
@@ -160,6 +167,23 @@ class StaysSubscribed(Relay):
 
     def release(self) -> None:
         self.held.clear()
+
+
+class StaysSubscribedInOnSubscribe(KnowsItsCaller):
+    """4.1: does not pass on a cancel from within on_subscribe, though it says so."""
+
+    claims: ClassVar[Claims] = CANCELS
+    place = "on_subscribe"
+
+    def release(self) -> None:
+        if self.cancelled_in != self.place:
+            super().release()
+
+
+class StaysSubscribedInOnNext(StaysSubscribedInOnSubscribe):
+    """4.1: does not pass on a cancel from within on_next, though it says so."""
+
+    place = "on_next"
 
 
 class CancelsTwice(Relay):

@@ -9,13 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from time import thread_time
 from typing import Any, ClassVar, Final
 
+from penstock.tck import publisher_fixture
 from tests.tck.mutants.gate import Mutant, broken_in, rule_of
 
 Claims = dict[str, Any]
 
-CHAPTERS: Final = ("demand", "signals", "ends", "subscribe", "request", "cancel", "claims")
+CHAPTERS: Final = (
+    *("demand", "signals", "ends", "subscribe", "request", "cancel", "claims", "within", "placed"),
+)
 END: Final = object()
 
 
@@ -180,6 +184,13 @@ class FailingStream(Stream):
 
     def fail(self, error: Exception) -> None:
         self.end("on_error", error.with_traceback(None))
+
+
+def compute() -> None:
+    """Compute for longer than a call that returns quickly may."""
+    end = thread_time() + 1.2 * publisher_fixture.QUICK_COMPUTATION
+    while thread_time() < end:
+        sum(range(10_000))
 
 
 def mutants() -> list[Mutant]:

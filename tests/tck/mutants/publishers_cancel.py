@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 from time import sleep as pause
-from time import thread_time
 from typing import Any
 
-from tests.tck.mutants.publishers import Numbers, Stream, ThreadStream
+from tests.tck.mutants.publishers import Numbers, Stream, ThreadStream, compute
 
 
 class LooksUpBetweenRequests(Stream):
@@ -54,12 +53,10 @@ class SleepsInCancel(Stream):
 
 
 class ComputesInCancel(Stream):
-    """3.5: computes for 60 milliseconds to cancel."""
+    """3.5: computes for long to cancel."""
 
     def cancel(self) -> None:
-        end = thread_time() + 0.06
-        while thread_time() < end:
-            sum(range(10_000))
+        compute()
         super().cancel()
 
 
@@ -226,6 +223,14 @@ class KeepsItInAClosure(Stream):
         subscriber = self.subscriber
         vars(self.publisher)["describe"] = lambda: repr(subscriber)
         super().start()
+
+
+class KeepsItForAnotherTime(Stream):
+    """3.13: keeps a subscriber that cancels, in case that it comes back."""
+
+    def cancel(self) -> None:
+        vars(self.publisher).setdefault("gone", []).append(self.subscriber)
+        super().cancel()
 
 
 class KeepsItInATraceback(Stream):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, ClassVar
 
 from penstock.runtime import report_undelivered
@@ -15,23 +16,36 @@ class ReportsNothing(Stream):
     claims: ClassVar[Claims] = {"reports_to_hook": True}
 
 
-class ReportsTwice(Stream):
-    """2.13: reports what a subscriber raises where it is caught, and again where it is handled."""
+class Reporting(Stream):
+    """A sound stream that reports what its subscriber raises."""
 
     claims: ClassVar[Claims] = {"reports_to_hook": True}
 
     def raised(self, subscriber: Any, error: Exception) -> None:
         super().raised(subscriber, error)
         report_undelivered(error, "a subscriber raised")
+
+
+class ReportsTwice(Reporting):
+    """2.13: reports what a subscriber raises where it is caught, and again where it is handled."""
+
+    def raised(self, subscriber: Any, error: Exception) -> None:
+        super().raised(subscriber, error)
         report_undelivered(error, "the stream was cancelled")
 
 
 class Closing(Stream):
     """A sound stream that closes its source when it is cancelled."""
 
+    def __init__(self, publisher: Numbers, subscriber: Any) -> None:
+        super().__init__(publisher, subscriber)
+        self.turn_to_close = threading.Lock()
+
     def cancel(self) -> None:
-        if self.subscriber is not None:
+        with self.turn_to_close:
+            was_open = self.subscriber is not None
             super().cancel()
+        if was_open:
             self.close()
 
     def close(self) -> None:
@@ -47,6 +61,11 @@ class ClosesTwice(Closing):
     """3.5: closes its source once for each thread that cancels at the same time."""
 
     claims: ClassVar[Claims] = {"closed": times_closed}
+
+    def cancel(self) -> None:
+        if self.subscriber is not None:
+            Stream.cancel(self)
+            self.close()
 
 
 class ClosesEachTime(Closing):

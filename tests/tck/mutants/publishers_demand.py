@@ -232,6 +232,23 @@ class Overflows(Stream):
         return self.demand >= 0 and super().step()
 
 
+class OverflowsBetweenThreads(ThreadStream):
+    """3.17: counts demand in 64 bits when it is not its own thread that requests."""
+
+    sender = 0
+
+    def live(self) -> None:
+        self.sender = threading.get_ident()
+        super().live()
+
+    def add(self, n: int) -> None:
+        with self.changed:
+            if threading.get_ident() == self.sender:
+                self.demand = min(self.demand + n, LARGEST)
+            else:
+                self.demand = (self.demand + n + 2**63) % 2**64 - 2**63
+
+
 class FailsWhenDemandOverflows(Stream):
     """3.17: takes a demand beyond 2**63 - 1 for an error."""
 

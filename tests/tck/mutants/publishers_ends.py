@@ -227,10 +227,30 @@ class CompletesAfterItsFailure(FailingStream):
         self.call(subscriber, "on_complete")
 
 
-class WaitsToComplete(Stream):
-    """1.5: says that it completes at once, and waits for a request after the last element."""
+class Eager(Stream):
+    """A sound stream that reads ahead, and so completes with its last element."""
 
     claims: ClassVar[Claims] = {"completes_eagerly": True}
+    ahead: object = None
+
+    def next_element(self) -> object:
+        element, self.ahead = self.ahead, None
+        return super().next_element() if element is None else element
+
+    def step(self) -> bool:
+        if self.error is None and self.ahead is None:
+            self.ahead = super().next_element()
+        if self.error is None and self.ahead is END:
+            self.end("on_complete")
+            return False
+        return super().step()
+
+
+class WaitsToComplete(Eager):
+    """1.5: says that it completes at once, and waits for a request after the last element."""
+
+    def step(self) -> bool:
+        return bool(self.demand or self.error) and super().step()
 
 
 class StartsOverForNewcomers(Numbers):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import threading
 from time import sleep as pause
-from time import thread_time
 from typing import Any, ClassVar
 
-from tests.tck.mutants.publishers import Claims, FailingStream, Stream, ThreadStream
+from tests.tck.mutants.publishers import Claims, FailingStream, Stream, ThreadStream, compute
 
 
 class SleepsInRequest(Stream):
@@ -19,12 +18,10 @@ class SleepsInRequest(Stream):
 
 
 class ComputesInRequest(Stream):
-    """3.4: computes for 60 milliseconds in each request."""
+    """3.4: computes for long in each request."""
 
     def add(self, n: int) -> None:
-        end = thread_time() + 0.06
-        while thread_time() < end:
-            sum(range(10_000))
+        compute()
         super().add(n)
 
 
@@ -91,37 +88,52 @@ class IgnoresAnIllegalRequestWhileItSends(Stream):
             super().refuse(n)
 
 
-class RefusesWithoutAWord(Stream):
-    """3.9: says that its errors name the rule, and sends an empty one."""
+class Explaining(Stream):
+    """A sound stream that says why it refuses a request."""
 
     claims: ClassVar[Claims] = {"explains_illegal_requests": True}
+
+    def refuse(self, n: int) -> None:
+        self.error = ValueError(f"{n} elements cannot be requested, by rule 3.9")
+
+
+class RefusesWithoutAWord(Explaining):
+    """3.9: says that its errors name the rule, and sends an empty one."""
 
     def refuse(self, n: int) -> None:
         self.error = ValueError()
 
 
-class TakesABool(Stream):
-    """3.9: says that it is strict about types, and takes True for 1."""
+class Strict(Stream):
+    """A sound stream that is strict about types."""
 
     claims: ClassVar[Claims] = {"strict_types": True}
 
     def request(self, n: Any) -> None:
-        if isinstance(n, int):
+        if self.is_number(n):
             super().request(n)
         else:
             self.error = TypeError(n)
             self.work()
 
+    def is_number(self, n: object) -> bool:
+        return type(n) is int
 
-class RaisesForATypeError(Stream):
+
+class TakesABool(Strict):
+    """3.9: says that it is strict about types, and takes True for 1."""
+
+    def is_number(self, n: object) -> bool:
+        return isinstance(n, int)
+
+
+class RaisesForATypeError(Strict):
     """3.9: says that it is strict about types, and raises instead of signalling."""
 
-    claims: ClassVar[Claims] = {"strict_types": True}
-
-    def request(self, n: Any) -> None:
+    def is_number(self, n: object) -> bool:
         if type(n) is not int:
             raise TypeError(n)
-        super().request(n)
+        return True
 
 
 class RaisesForZero(Stream):

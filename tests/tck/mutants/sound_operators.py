@@ -420,4 +420,5 @@ class SharedAfterwards(Shared):
 
     def subscribe(self, subscriber: Any) -> None:
         self.processor.subscribe(subscriber)
-        self.join(subscriber)
+        if self.processor.branches:  # it may have left already
+            self.join(subscriber)

@@ -197,6 +197,27 @@ class Relay(Loop):
                 self.subscriber = None
 
 
+class KnowsItsCaller(Relay):
+    """Knows from within which of its signals it was called."""
+
+    signal = "outside"
+    requested_in: frozenset[str] = frozenset()
+    cancelled_in = ""
+
+    def tell(self, signal: str, *arguments: Any) -> None:
+        outer, self.signal = self.signal, signal
+        super().tell(signal, *arguments)
+        self.signal = outer
+
+    def request(self, n: int) -> None:
+        self.requested_in |= {self.signal}
+        super().request(n)
+
+    def cancel(self) -> None:
+        self.cancelled_in = self.cancelled_in or self.signal
+        super().cancel()
+
+
 class Eager(Relay):
     """Asks for four elements before anybody asks for one."""
 

@@ -185,6 +185,8 @@ class Nest:
         self.subscriber = subscriber
         self.sent, self.n = 0, n
         self.demand = self.depth = 0
+        self.error: Exception | None = None
+        self.ending = threading.Lock()
 
     def open(self) -> None:
         self.depth = 8
@@ -199,25 +201,30 @@ class Nest:
             self.subscriber = None
 
     def request(self, n: int) -> None:
-        subscriber = self.subscriber
-        if n <= 0 and subscriber is not None:
-            self.subscriber = None
-            self.call(subscriber, "on_error", ValueError("request more than that"))
-        else:
+        if n > 0:
             self.demand += n
-            self.send()
+        else:
+            self.error = ValueError("request more than that")
+        self.send()
 
     def cancel(self) -> None:
         self.subscriber = None
+
+    def end(self, signal: str, *arguments: object) -> None:
+        with self.ending:
+            subscriber, self.subscriber = self.subscriber, None
+        if subscriber is not None:
+            self.call(subscriber, signal, *arguments)
 
     def send(self) -> None:
         if self.depth >= 8:
             return
         self.depth += 1
         while (subscriber := self.subscriber) is not None:
-            if self.sent == self.n:
-                self.subscriber = None
-                self.call(subscriber, "on_complete")
+            if self.error is not None:
+                self.end("on_error", self.error)
+            elif self.sent == self.n:
+                self.end("on_complete")
             elif self.demand:
                 self.demand -= 1
                 self.sent += 1
@@ -674,11 +681,12 @@ class Chunking(Generating):
 
 class Chunks(Generation):
     def step(self, subscriber: Any) -> None:
-        chunk = list(itertools.islice(self.source, min(self.demand, 16)))
+        size = min(self.demand, 16) if self.error is None else 0
+        chunk = list(itertools.islice(self.source, size))
         self.demand -= len(chunk)
         for element in chunk:
             subscriber.on_next(element)
-        if not chunk or self.error is not None:
+        if not chunk:
             super().step(subscriber)
 
 

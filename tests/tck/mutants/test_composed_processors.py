@@ -23,6 +23,8 @@ from tests.tck.mutants.publishers_subscribe import Hub
 from tests.tck.mutants.sound_subscribers import InBatches, Manual, OneByOne
 from tests.tck.mutants.subscribers import mutants as subscriber_mutants
 
+pytestmark = pytest.mark.usefixtures("search_briefly")
+
 
 @pytest.mark.parametrize("publisher", quick([FailingStream, ThreadStream, Numbers, Hub], [Numbers]))
 def test_a_sound_publisher_is_a_sound_lower_side(publisher: type[Any]) -> None:

@@ -16,7 +16,7 @@ from tests.tck.mutants import sound_operators as sound
 from tests.tck.mutants import sound_processors, sound_strangers
 from tests.tck.mutants.sound_operators import Direct, Through
 
-pytestmark = pytest.mark.usefixtures("_search_briefly")
+pytestmark = pytest.mark.usefixtures("search_briefly")
 
 Apply = Callable[[Any], Any]
 

@@ -206,7 +206,7 @@ def test_the_place_of_a_test_is_the_class_of_the_user(folder: Path) -> None:
 
 
 def test_the_command_that_a_failure_shows_replays_exactly_that_failure(folder: Path) -> None:
-    first = run(folder, "-q", "-k", "TestGreedy and sends_what_was_requested_and_no_more")
+    first = run(folder, "-q", "-k", "TestGreedy and sends_what_was and not within")
     (command,) = re.findall(r"^ +pytest (.*)$", first.stdout, re.MULTILINE)
     assert "--tck-schedule=" in command
     again = run(folder, "-q", *shlex.split(command))

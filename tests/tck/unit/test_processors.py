@@ -14,7 +14,7 @@ from penstock.tck.report import Report, RuleStatus
 from penstock.tck.verifying import verify_processor
 from tests.tck.mutants import sound_processors as sound
 
-pytestmark = pytest.mark.usefixtures("_search_briefly")
+pytestmark = pytest.mark.usefixtures("search_briefly")
 
 POISON = "poison"
 CANCELS: dict[str, Any] = {"cancels_upstream": True}

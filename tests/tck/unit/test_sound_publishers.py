@@ -17,12 +17,19 @@ from penstock.examples import ExecutorPublisher, IterablePublisher
 from penstock.flow.multicast.broadcast import Broadcast
 from penstock.runtime import AsyncioLoop, CallingThread, Executor, ThreadPool
 from penstock.tck.report import Report, RuleStatus
-from penstock.tck.verifying import verify_publisher
+from penstock.tck.verifying import KINDS, verify_publisher
 from tests.quick import quick
-from tests.tck.mutants import publishers, publishers_claims, publishers_subscribe, sound_strangers
+from tests.tck.mutants import (
+    publishers,
+    publishers_claims,
+    publishers_ends,
+    publishers_request,
+    publishers_subscribe,
+    sound_strangers,
+)
 from tests.tck.mutants import sound_publishers as sound
 
-pytestmark = pytest.mark.usefixtures("_search_briefly")
+pytestmark = pytest.mark.usefixtures("search_briefly")
 
 SAME: dict[str, Any] = {"repeatable": True}
 EAGER: dict[str, Any] = {**SAME, "completes_eagerly": True}
@@ -68,7 +75,23 @@ IN_MANY_MANNERS: dict[str, tuple[Callable[[int], Any], dict[str, Any]]] = {
     ),
     "the base of mutants that close": (
         partial(publishers.Numbers, stream=publishers_claims.Closing),
-        SAME,
+        {**SAME, "closed": publishers_claims.times_closed},
+    ),
+    "the base of mutants that report": (
+        partial(publishers.Numbers, stream=publishers_claims.Reporting),
+        {**SAME, **publishers_claims.Reporting.claims},
+    ),
+    "the base of mutants that explain": (
+        partial(publishers.Numbers, stream=publishers_request.Explaining),
+        {**SAME, **publishers_request.Explaining.claims},
+    ),
+    "the base of mutants that are strict": (
+        partial(publishers.Numbers, stream=publishers_request.Strict),
+        {**SAME, **publishers_request.Strict.claims},
+    ),
+    "the base of mutants that read ahead": (
+        partial(publishers.Numbers, stream=publishers_ends.Eager),
+        {**SAME, **publishers_ends.Eager.claims},
     ),
     "few elements": (sound.Generating, {**SAME, "max_elements": 2}),
     "no elements": (sound.Generating, {"max_elements": 0}),
@@ -88,6 +111,7 @@ def test_tasks_of_a_loop_that_was_there_before_pass(loop: asyncio.AbstractEventL
     passes(verify_publisher(lambda n: sound.Looped(n, loop), **SAME))
 
 
+@pytest.mark.full  # the quick run judges another one
 def test_tasks_of_a_pool_that_was_there_before_pass() -> None:
     with ThreadPoolExecutor(1) as pool:
         passes(verify_publisher(lambda n: sound.Pooled(n, pool), **SAME))
@@ -167,7 +191,13 @@ def test_the_publisher_over_an_iterable_passes() -> None:
 
 def test_the_publisher_over_an_iterable_closes_its_source_as_it_claims() -> None:
     claims = {**OURS, "completes_eagerly": False, "closed": lambda each: each.elements.closed}
-    passes(verify_publisher(Closable, **claims))
+    passes(verify_publisher(Closable, rules=("3.5", "3.12"), **claims))
+
+
+def test_calls_of_two_threads_are_explored_although_the_kit_is_of_the_same_package() -> None:
+    checks = ("loses_no_request_of_two_threads", "sends_one_signal_at_a_time")
+    report = KINDS["publisher"].verify(lambda n: IterablePublisher(range(n)), OURS, checks=checks)
+    assert [outcome.check for outcome in report.outcomes if (outcome.schedules or 0) < 2] == []
 
 
 @pytest.mark.parametrize(
@@ -188,6 +218,7 @@ def test_the_publisher_on_an_executor_passes_on_a_pool_that_was_there_before() -
         passes(verify_on(lambda: pool))
 
 
+@pytest.mark.full  # the quick run judges another one
 def test_the_publisher_on_an_executor_passes_on_a_loop(loop: asyncio.AbstractEventLoop) -> None:
     passes(verify_on(lambda: AsyncioLoop(loop)))
 

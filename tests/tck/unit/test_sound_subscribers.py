@@ -19,7 +19,7 @@ from tests.quick import quick
 from tests.tck.mutants import sound_strangers
 from tests.tck.mutants import sound_subscribers as sound
 
-pytestmark = pytest.mark.usefixtures("_search_briefly")
+pytestmark = pytest.mark.usefixtures("search_briefly")
 
 SEEN: dict[str, Any] = {"received": lambda subscriber: subscriber.elements}
 ENDS: dict[str, Any] = {

@@ -33,6 +33,8 @@ __all__ = [
 
 TURN: Final = 256
 """How many elements are made before others get a turn on the loop."""
+STOPPING: Final[set[Task[None]]] = set()
+"""Tasks that clean up after a cancel: only their loop knows them then, by weak references."""
 
 Feeding: TypeAlias = "Callable[[CoroutineSubscription], Awaitable[None]]"
 """A coroutine function that gives elements to a feed; one is wanted when it starts."""
@@ -135,7 +137,11 @@ class CoroutineSubscription:
 
     def _stop(self) -> None:
         task = self._task
-        if task is not None and not (self._closing or task.cancelling()):
+        if task is None:
+            return
+        STOPPING.add(task)
+        task.add_done_callback(STOPPING.discard)
+        if not (self._closing or task.cancelling()):
             task.cancel()
 
     async def _feed(self) -> None:

@@ -74,7 +74,7 @@ NOT_FOR_OPERATORS: Final = (
 """Claims that mean nothing for an operator, or that its own checks and ``in_order`` cover."""
 COVERED: Final = (
     "calls_its_subscription_one_call_at_a_time",
-    "drops_the_subscriber_after_cancel_in_on_next",
+    "drops_the_subscriber_after_cancel_within_signals",
     "drops_the_subscriber_after_completion",
     "keeps_the_order",
 )

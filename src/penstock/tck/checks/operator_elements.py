@@ -11,7 +11,7 @@ from penstock.tck.checks.publisher_demand import ENDLESS, FRAMES
 from penstock.tck.checks.suites import OPERATOR
 from penstock.tck.claims import NotClaimed
 from penstock.tck.operator_fixture import OperatorFixture, OperatorPipe
-from penstock.tck.probe import Probe
+from penstock.tck.probe import LEAVING, Probe
 from penstock.tck.publisher_fixture import MANY
 from penstock.tck.report import FACTORY
 from penstock.tck.upstream import UpstreamStream
@@ -42,18 +42,18 @@ def keeps_to_random_demand(fixture: OperatorFixture) -> None:
 
 @OPERATOR.check("1.1")
 def starts_each_subscriber_without_demand(fixture: OperatorFixture) -> None:
-    """Cancels with demand left over; the next subscriber gets nothing before it requests.
+    """Cancels with demand left over, in a signal; the next one gets nothing before it requests.
 
     Keep the demand in the subscription, not in the operator.
     """
-    pipe = fixture.pipe(SOME, cancel_at=1, name="first")
-    pipe.downstream.request(5)
-    fixture.environment.settle()
-    newcomer = fixture.as_publisher.join(pipe.operator, name="newcomer")
-    fixture.environment.settle()
-    if not newcomer.ended:
-        newcomer.request(1)
+    for leaving in LEAVING:
+        pipe = fixture.pipe(SOME, request=5, name="first", **leaving)
         fixture.environment.settle()
+        newcomer = fixture.as_publisher.join(pipe.operator, name="newcomer")
+        fixture.environment.settle()
+        if not newcomer.ended:
+            newcomer.request(1)
+            fixture.environment.settle()
 
 
 @OPERATOR.check("1.10")
@@ -102,14 +102,14 @@ def asks_for_no_more_than_it_may_hold(fixture: OperatorFixture) -> None:
     """
     if fixture.claims.unbounded:
         raise NotClaimed("the subject asks without limit")
-    for requested in (0, 2):
-        _expect_bounded_demand(fixture, requested)
+    for requested, early in ((0, 0), (2, 0), (2, 2)):
+        pipe = fixture.led_pipe(request=early)
+        if requested > early:
+            pipe.downstream.request(requested)
+        _expect_bounded_demand(fixture, pipe, requested)
 
 
-def _expect_bounded_demand(fixture: OperatorFixture, requested: int) -> None:
-    pipe = fixture.led_pipe()
-    if requested:
-        pipe.downstream.request(requested)
+def _expect_bounded_demand(fixture: OperatorFixture, pipe: OperatorPipe, requested: int) -> None:
     fixture.environment.settle()
     if not pipe.source.streams:
         return  # it may well wait for the first request
@@ -264,24 +264,35 @@ def accounts_for_all_it_took(fixture: OperatorFixture) -> None:
 
     Hand the elements that no subscriber will get to the function for discarded elements.
     """
-    discarded = fixture.claims.discarded
-    assert discarded is not None
     if fixture.claims.expected is not None:
         raise NotClaimed("what goes in and what comes out cannot be compared")
     for index in range(FEW):
         pipe = fixture.led_pipe()
         pipe.downstream.request(index + 1)
-        upstream = fixture.upstream_of(pipe)
-        fixture.fill(upstream, FEW)
+        fixture.fill(fixture.upstream_of(pipe), FEW)
         pipe.downstream.cancel()
-        fixture.environment.settle()
-        with fixture.environment.expecting("discarded(publisher)", FACTORY):
-            gone = len(discarded(pipe.operator))
-        taken, delivered = len(upstream.sent), len(pipe.downstream.elements)
-        fixture.require(
-            taken == delivered + gone,
-            f"{taken} elements went in, {delivered} came out, and {gone} were discarded",
-        )
+        _expect_account(fixture, pipe)
+        pipe = fixture.led_pipe(cancel_at=index + 1)
+        pipe.downstream.request(1)
+        fixture.fill(fixture.upstream_of(pipe), FEW)
+        pipe.downstream.request(FEW)  # what it holds comes in one go, and is cancelled within
+        fixture.fill(fixture.upstream_of(pipe), FEW)
+        _expect_account(fixture, pipe)
+
+
+def _expect_account(fixture: OperatorFixture, pipe: OperatorPipe) -> None:
+    discarded = fixture.claims.discarded
+    assert discarded is not None
+    fixture.environment.settle()
+    if pipe.downstream.cancelled_after is None:
+        return
+    with fixture.environment.expecting("discarded(publisher)", FACTORY):
+        gone = len(discarded(pipe.operator))
+    taken, delivered = len(fixture.upstream_of(pipe).sent), len(pipe.downstream.elements)
+    fixture.require(
+        taken == delivered + gone,
+        f"{taken} elements went in, {delivered} came out, and {gone} were discarded",
+    )
 
 
 # Threads on both sides: rules 1.3, 2.7, 3.5 and 4.1.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 from weakref import ref
 
@@ -10,7 +11,7 @@ from penstock.runtime import shorten
 from penstock.tck.checks.suites import OPERATOR
 from penstock.tck.claims import NotClaimed
 from penstock.tck.operator_fixture import OperatorFixture, OperatorPipe
-from penstock.tck.probe import Probe
+from penstock.tck.probe import LEAVING, Probe
 from penstock.tck.stream import Failed
 from penstock.tck.upstream import UpstreamStream
 
@@ -85,9 +86,8 @@ def signals_what_its_function_raises(fixture: OperatorFixture) -> None:
 
     Catch what the function raises, and hand it to on_error.
     """
-    pipe = _broken(fixture)
-    pipe.downstream.request(FEW)
-    fixture.as_publisher.expect_error(pipe.downstream, "1.4")
+    for pipe in _broken(fixture):
+        fixture.as_publisher.expect_error(pipe.downstream, "1.4")
 
 
 @OPERATOR.check("2.6", needs="failing")
@@ -96,16 +96,11 @@ def cancels_upstream_when_its_function_raises(fixture: OperatorFixture) -> None:
 
     Nobody needs the rest of the stream when yours has failed: cancel it.
     """
-    pipe = _broken(fixture)
-    pipe.downstream.request(FEW)
-    upstream = fixture.upstream_of(pipe)
-    fixture.require(
-        fixture.environment.reaches(lambda: upstream.spy.cancelled),
-        "upstream was not cancelled",
-    )
-    fixture.environment.settle()
-    times = upstream.spy.cancels
-    fixture.require(times == 1, f"upstream was cancelled {times} times")
+    for pipe in _broken(fixture):
+        spy = fixture.upstream_of(pipe).spy
+        fixture.environment.settle()
+        fixture.require(spy.cancelled, "upstream was not cancelled")
+        fixture.require(spy.cancels == 1, f"upstream was cancelled {spy.cancels} times")
 
 
 @OPERATOR.check("1.5")
@@ -144,25 +139,26 @@ def completes_after_the_elements(fixture: OperatorFixture) -> None:
 
 @OPERATOR.check("2.4")
 def calls_nothing_upstream_once_that_is_over(fixture: OperatorFixture) -> None:
-    """Completes the source, then requests and cancels; the source is not called any more.
+    """Completes the source, then requests and cancels, also in on_next; the source is not called.
 
     Forget the subscription when the source ends, also while elements of it are still to be sent.
     """
-    pipe = _fed(fixture, 4, demand=1)
-    upstream = fixture.upstream_of(pipe)
-    if fixture.is_left(upstream):
-        raise NotClaimed(f"the subject cancelled after {len(upstream.sent)} elements")
-    upstream.complete(at_rest=True)
-    fixture.environment.settle()
-    pipe.downstream.request(1)
-    fixture.environment.settle()
-    pipe.downstream.cancel()
-    fixture.environment.settle()
+    for within in ({}, {"on_element": _ask_again}, {"cancel_at": 2}):
+        pipe = _fed(fixture, 4, demand=1, **within)
+        upstream = fixture.upstream_of(pipe)
+        if fixture.is_left(upstream):
+            raise NotClaimed(f"the subject cancelled after {len(upstream.sent)} elements")
+        upstream.complete(at_rest=True)
+        fixture.environment.settle()
+        pipe.downstream.request(1)
+        fixture.environment.settle()
+        pipe.downstream.cancel()
+        fixture.environment.settle()
 
 
 @OPERATOR.check("2.6")
 def passes_cancel_on(fixture: OperatorFixture) -> None:
-    """Cancels after 0 to 3 elements, with demand left; upstream is cancelled.
+    """Cancels after 0 to 3 elements with demand left, and in signals; upstream is cancelled.
 
     Cancel upstream when you are cancelled, also before the first element.
     """
@@ -171,6 +167,12 @@ def passes_cancel_on(fixture: OperatorFixture) -> None:
         upstream = fixture.upstream_of(pipe)
         pipe.downstream.cancel()
         _expect_left(fixture, upstream)
+    for leaving in LEAVING:
+        pipe = fixture.joined(fixture.source(elements=FEW), request=FEW, **leaving)
+        fixture.environment.settle()
+        if pipe.downstream.cancelled_after is not None:  # with no element, it stays
+            for upstream in pipe.source.streams:
+                _expect_left(fixture, upstream)
 
 
 @OPERATOR.check("2.6", needs="cancels_early")
@@ -192,7 +194,7 @@ def cancels_upstream_when_it_has_enough(fixture: OperatorFixture) -> None:
 
 @OPERATOR.check("3.5")
 def cancels_upstream_once(fixture: OperatorFixture) -> None:
-    """Cancels three times, in on_next and from outside; upstream is cancelled once.
+    """Cancels three times, in a signal and from outside; upstream is cancelled once.
 
     Let only the first cancel go upstream.
     """
@@ -202,12 +204,13 @@ def cancels_upstream_once(fixture: OperatorFixture) -> None:
             pipe.downstream.cancel()
         fixture.environment.settle()
         _expect_one_cancel(fixture, pipe)
-    pipe = fixture.pipe(FEW, cancel_at=1)
-    pipe.downstream.request(FEW)
-    fixture.environment.settle()
-    pipe.downstream.cancel()
-    fixture.environment.settle()
-    _expect_one_cancel(fixture, pipe)
+    for leaving in LEAVING:
+        pipe = fixture.pipe(FEW, request=FEW, on_element=Probe.cancel, **leaving)
+        fixture.environment.settle()
+        for _ in range(2):
+            pipe.downstream.cancel()
+        fixture.environment.settle()
+        _expect_one_cancel(fixture, pipe)
 
 
 @OPERATOR.check("1.6")
@@ -225,14 +228,14 @@ def drops_the_subscriber_at_the_end(fixture: OperatorFixture) -> None:
 
 @OPERATOR.check("3.13")
 def drops_the_subscriber_after_cancel(fixture: OperatorFixture) -> None:
-    """Cancels in on_next and from outside, and drops the subscriber; nobody else holds it.
+    """Cancels in a signal and from outside, and drops the subscriber; nobody else holds it.
 
     Clear all that refers to the subscriber when it cancels: what is upstream still refers to you.
     """
     source = fixture.source(elements=FEW, ending="on_complete")
     operator = fixture.applied(source)
-    for cancel_at in (1, 0):
-        probe = fixture.as_publisher.join(operator, cancel_at=cancel_at)
+    for leaving in (*LEAVING, {}):
+        probe = fixture.as_publisher.join(operator, **leaving)
         probe.request(1)
         fixture.environment.settle()
         probe.cancel()
@@ -242,24 +245,35 @@ def drops_the_subscriber_after_cancel(fixture: OperatorFixture) -> None:
         fixture.as_publisher.expect_dropped(subscriber)
 
 
+def _ask_again(probe: Probe) -> None:
+    """Request another element, unless this is the first one."""
+    if len(probe.elements) > 1:
+        probe.request(1)
+
+
 def _need_errors(fixture: OperatorFixture) -> None:
     if fixture.claims.absorbs_errors:
         raise NotClaimed("errors do not come out")
 
 
-def _fed(fixture: OperatorFixture, elements: int, *, demand: int) -> OperatorPipe:
+def _fed(fixture: OperatorFixture, elements: int, *, demand: int, **behaviour: Any) -> OperatorPipe:
     """A pipe that has taken up to so many elements, and is at rest."""
-    pipe = fixture.led_pipe()
+    pipe = fixture.led_pipe(**behaviour)
     pipe.downstream.request(demand)
     fixture.fill(fixture.upstream_of(pipe), elements)
     fixture.environment.settle()
     return pipe
 
 
-def _broken(fixture: OperatorFixture) -> OperatorPipe:
+def _broken(fixture: OperatorFixture) -> Iterator[OperatorPipe]:
+    """Pipes with a function that raises; it is called for requests from outside or in signals."""
     failing = fixture.claims.failing
     assert failing is not None
-    return fixture.joined(fixture.source(elements=1_000), failing)
+    for within in ({}, {"request": FEW}, {"request": 1, "each": 1}):
+        pipe = fixture.joined(fixture.source(elements=1_000), failing, **within)
+        if not within:
+            pipe.downstream.request(FEW)
+        yield pipe
 
 
 def _fail(fixture: OperatorFixture, pipe: OperatorPipe) -> bool:

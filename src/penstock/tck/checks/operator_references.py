@@ -33,21 +33,23 @@ def drops_elements_at_the_end(fixture: OperatorFixture) -> None:
 
 @OPERATOR.check("3.13")
 def drops_elements_after_cancel(fixture: OperatorFixture) -> None:
-    """Cancels a stream that goes on, and drops what came out; the operator does not hold it.
+    """Cancels a stream from outside or in on_next, and drops what came out; nobody else holds it.
 
     Clear what the stream was worked off with when you are cancelled, since upstream may refer
     to you for long. One that keeps elements for the next subscriber has to claim
     ``holds_elements``.
     """
     _need_to_let_go(fixture)
-    elements = Elements(fixture)
-    pipe = fixture.joined(fixture.source(element=elements.make))
-    pipe.downstream.request(2)
-    fixture.fill(fixture.upstream_of(pipe), fixture.enough(FEW))
-    fixture.environment.settle()
-    pipe.downstream.cancel()
-    fixture.environment.settle()
-    _expect_dropped(fixture, pipe, elements, "the stream was cancelled")
+    for cancel_at in (0, 2):
+        elements = Elements(fixture)
+        pipe = fixture.joined(fixture.source(element=elements.make), cancel_at=cancel_at)
+        pipe.downstream.request(2)
+        fixture.fill(fixture.upstream_of(pipe), fixture.enough(FEW))
+        fixture.environment.settle()
+        if pipe.downstream.cancelled_after is None:
+            pipe.downstream.cancel()
+        fixture.environment.settle()
+        _expect_dropped(fixture, pipe, elements, "the stream was cancelled")
 
 
 def _ended(fixture: OperatorFixture, source: Upstream) -> OperatorPipe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from penstock.tck.checks.suites import PROCESSOR
+from penstock.tck.probe import LEAVING
 from penstock.tck.processor_fixture import ProcessorFixture, ProcessorPipe
 
 
@@ -32,21 +33,22 @@ def asks_upstream_once_it_was_asked(fixture: ProcessorFixture) -> None:
 
 @PROCESSOR.check("4.1", needs="cancels_upstream")
 def cancels_upstream_when_it_was_cancelled(fixture: ProcessorFixture) -> None:
-    """Cancels at each of the first elements; upstream is cancelled, once.
+    """Cancels at each of the first elements, and in signals; upstream is cancelled, once.
 
     Pass the cancel of the last subscriber on, but not a second one.
     """
+    for leaving in LEAVING:
+        pipe = fixture.pipe(**leaving)
+        pipe.downstream.request(1)
+        fixture.fill(pipe.upstream, 1)
+        _expect_one_cancel(fixture, pipe)
     for index in range(fixture.as_publisher.at_most(2) + 1):
         pipe = fixture.pipe()
         pipe.downstream.request(index + 1)
         fixture.feed(pipe.upstream, index)
         fixture.expect_passed_on(pipe.upstream, pipe.downstream, index)
         pipe.downstream.cancel()
-        _expect_cancel(fixture, pipe, "the only subscriber cancelled")
-        pipe.downstream.cancel()
-        fixture.environment.settle()
-        times = pipe.upstream.spy.cancels
-        fixture.require(times == 1, f"upstream was cancelled {times} times")
+        _expect_one_cancel(fixture, pipe)
 
 
 @PROCESSOR.check("4.1", needs="cancels_upstream")
@@ -104,6 +106,14 @@ def subscribes_upstream_once_it_has_a_subscriber(fixture: ProcessorFixture) -> N
     fixture.expect_passed_on(source.streams[0], probe, 1)
     times = len(source.streams)
     fixture.require(times == 1, f"it subscribed to its source {times} times")
+
+
+def _expect_one_cancel(fixture: ProcessorFixture, pipe: ProcessorPipe) -> None:
+    _expect_cancel(fixture, pipe, "the only subscriber cancelled")
+    pipe.downstream.cancel()
+    fixture.environment.settle()
+    times = pipe.upstream.spy.cancels
+    fixture.require(times == 1, f"upstream was cancelled {times} times")
 
 
 def _expect_cancel(fixture: ProcessorFixture, pipe: ProcessorPipe, because: str) -> None:

@@ -177,21 +177,27 @@ def tolerates_a_cancel_from_downstream(fixture: ProcessorFixture) -> None:
 
 @PROCESSOR.check("2.4", needs="completes")
 def calls_nothing_upstream_after_completion(fixture: ProcessorFixture) -> None:
-    """Completes the source, then requests and cancels; the source is not called any more.
+    """Completes the source, then requests and cancels, also in on_next; the source is not called.
 
     Forget the subscription when the source ends, also while elements of it are still to be sent.
     """
-    pipe = fixture.pipe()
-    pipe.downstream.request(1)
-    fixture.fill(pipe.upstream, fixture.as_publisher.at_most(3, 1))
-    fixture.environment.settle()
-    pipe.upstream.complete(at_rest=True)
-    fixture.environment.settle()
-    for _ in range(3):
+
+    def ask_again(probe: Probe) -> None:
+        if pipe.upstream.over:
+            probe.request(1)
+
+    for within in ({}, {"on_element": ask_again}, {"cancel_at": 2}):
+        pipe = fixture.pipe(**within)
         pipe.downstream.request(1)
+        fixture.fill(pipe.upstream, fixture.as_publisher.at_most(3, 1))
         fixture.environment.settle()
-    pipe.downstream.cancel()
-    fixture.environment.settle()
+        pipe.upstream.complete(at_rest=True)
+        fixture.environment.settle()
+        for _ in range(3):
+            pipe.downstream.request(1)
+            fixture.environment.settle()
+        pipe.downstream.cancel()
+        fixture.environment.settle()
 
 
 @PROCESSOR.check("2.7", explored=True)

@@ -6,7 +6,7 @@ from penstock.api import UNBOUNDED, Publisher
 from penstock.runtime import collect_undelivered, shorten
 from penstock.tck.checks.suites import PUBLISHER
 from penstock.tck.claims import NotClaimed
-from penstock.tck.probe import Probe, Provoked
+from penstock.tck.probe import OUTSIDE, WITHIN, Place, Probe, Provoked, elements_before
 from penstock.tck.publisher_fixture import PublisherFixture
 
 __all__: list[str] = []
@@ -29,15 +29,21 @@ def fails_newcomers_as_it_failed(fixture: PublisherFixture) -> None:
     )
 
 
-@PUBLISHER.check("1.5", needs="completes_eagerly")
-def completes_without_another_request(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.5", needs="completes_eagerly", within_signals=True)
+def completes_without_another_request(fixture: PublisherFixture, place: Place) -> None:
     """Requests exactly what streams of 0, 1 and 3 elements have; on_complete comes all the same.
 
     Check whether the source is empty once the last requested element is sent.
     """
-    for elements in {fixture.at_most(n) for n in (0, 1, 3)}:
-        probe = fixture.stream(elements)
-        fixture.take(probe, elements)
+    before = elements_before(place)
+    for elements in {fixture.at_most(max(n, before), before) for n in (0, 1, 3)}:
+
+        def ask(probe: Probe, left: int = elements - before) -> None:
+            if left:
+                probe.request(left)
+
+        probe = fixture.calling(fixture.publisher(elements), place, ask)
+        fixture.expect(probe, elements)
         fixture.expect_completion(probe)
 
 
@@ -56,15 +62,17 @@ def completes_newcomers_as_it_completed(fixture: PublisherFixture) -> None:
     fixture.expect_completion(newcomer)
 
 
-@PUBLISHER.check("2.13", needs="reports_to_hook")
-def reports_what_a_subscriber_raises(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("2.13", needs="reports_to_hook", within_signals=True)
+def reports_what_a_subscriber_raises(fixture: PublisherFixture, place: Place) -> None:
     """Raises in on_next; the error reaches the hook for undelivered errors, once.
 
     Call report_undelivered where you catch what a subscriber raises, and nowhere else.
     """
+    publisher = fixture.publisher(fixture.at_most(3, 1))
     with collect_undelivered() as reports:
-        probe = fixture.stream(fixture.at_most(3, 1), raises_in="on_next")
-        probe.request(2)
+        probe = fixture.calling(
+            publisher, place, lambda probe: probe.request(2), raises_in="on_next"
+        )
         fixture.expect(probe, 1)
         fixture.environment.settle()
     count = sum(isinstance(report.error, Provoked) for report in reports)
@@ -87,16 +95,39 @@ def closes_its_source_once(fixture: PublisherFixture) -> None:
     fixture.require(times <= 1, f"the source was closed {times} times")
 
 
+@PUBLISHER.check("3.5", needs="closed")
+def closes_its_source_once_within_signals(fixture: PublisherFixture) -> None:
+    """Cancels twice in on_subscribe, and twice in on_next; each time the source is closed once.
+
+    Close the source in cancel, or in the loop that finds the stream cancelled, but not in both.
+    """
+
+    def cancel_twice(probe: Probe) -> None:
+        probe.cancel()
+        probe.cancel()
+
+    for place in WITHIN:
+        publisher = fixture.publisher(fixture.at_most(3, 2))
+        fixture.calling(publisher, place, cancel_twice)
+        fixture.environment.settle()
+        times = _times_closed(fixture, publisher)
+        fixture.require(times <= 1, f"the source was closed {times} times")
+
+
 @PUBLISHER.check("3.12", needs="closed")
 def closes_its_source_when_cancelled(fixture: PublisherFixture) -> None:
-    """Cancels a stream; its source is closed.
+    """Cancels a stream, from outside and in on_next; its source is closed.
 
     Close the iterator, the generator or the connection of a stream that was cancelled.
     """
+    places: tuple[Place, ...] = (OUTSIDE, "on_next")  # it need not be open in on_subscribe
+    for place in places:
+        _expect_to_be_closed(fixture, place)
+
+
+def _expect_to_be_closed(fixture: PublisherFixture, place: Place) -> None:
     publisher = fixture.publisher(fixture.at_most(3, 2))
-    probe = fixture.join(publisher)
-    fixture.take(probe, 1)
-    probe.cancel()
+    fixture.calling(publisher, place, Probe.cancel, first=1)
     if not fixture.environment.reaches(lambda: _times_closed(fixture, publisher) > 0):
         fixture.fail("the source of a cancelled stream was not closed")
 
@@ -108,20 +139,20 @@ def cancel_returns_normally_when_closing_fails(fixture: PublisherFixture) -> Non
     Catch what close raises, and report it where somebody will see it.
     """
     assert fixture.claims.unclosable is not None
-    probe = fixture.join(fixture.made("unclosable()", fixture.claims.unclosable))
-    fixture.take(probe, 1)
-    probe.cancel()
-    fixture.environment.settle()
+    for place in (OUTSIDE, *WITHIN):
+        publisher = fixture.made("unclosable()", fixture.claims.unclosable)
+        fixture.calling(publisher, place, Probe.cancel, first=1)
+        fixture.environment.settle()
 
 
-@PUBLISHER.check("3.14", needs="shuts_down_when_idle")
-def shuts_down_with_its_last_subscriber(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.14", needs="shuts_down_when_idle", within_signals=True)
+def shuts_down_with_its_last_subscriber(fixture: PublisherFixture, place: Place) -> None:
     """Cancels the only subscription; a newcomer gets a terminal signal, and no element.
 
     Remember that the publisher has shut down, and tell each newcomer after on_subscribe.
     """
     publisher = fixture.publisher(fixture.at_most(5, 3))
-    _come_and_go(fixture, publisher)
+    _come_and_go(fixture, publisher, place)
     _expect_to_be_turned_away(fixture, publisher)
 
 
@@ -156,16 +187,14 @@ def is_kept_alive(fixture: PublisherFixture) -> None:
     assert fixture.claims.keep_alive is not None
     publisher = fixture.publisher(fixture.at_most(8, 5))
     with fixture.claims.keep_alive(publisher):
-        _come_and_go(fixture, publisher)
+        _come_and_go(fixture, publisher, OUTSIDE)
         _expect_to_be_served(fixture, publisher)
     if fixture.claims.shuts_down_when_idle:
         _expect_to_be_turned_away(fixture, publisher)
 
 
-def _come_and_go(fixture: PublisherFixture, publisher: Publisher[object]) -> None:
-    probe = fixture.join(publisher, name="first")
-    fixture.take(probe, 1)
-    probe.cancel()
+def _come_and_go(fixture: PublisherFixture, publisher: Publisher[object], place: Place) -> None:
+    fixture.calling(publisher, place, Probe.cancel, first=1, name="first")
     fixture.environment.settle()
 
 

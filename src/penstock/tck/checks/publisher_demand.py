@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 from penstock.api import UNBOUNDED
 from penstock.runtime import shorten
 from penstock.tck.checks.suites import PUBLISHER
-from penstock.tck.probe import Probe, Provoked
+from penstock.tck.probe import WITHIN, Place, Probe, Provoked, elements_before
 from penstock.tck.publisher_fixture import PublisherFixture
 
 __all__: list[str] = []
@@ -21,16 +22,22 @@ FRAMES: Final = 900
 """A stack of that depth is about to overflow: CPython allows 1,000 frames by default."""
 
 
-@PUBLISHER.check("1.1")
-def sends_what_was_requested_and_no_more(fixture: PublisherFixture) -> None:
-    """Requests 0, 1, 1, 2 and 3 elements in turn; as many come each time, and not one more.
+@PUBLISHER.check("1.1", within_signals=True)
+def sends_what_was_requested_and_no_more(fixture: PublisherFixture, place: Place) -> None:
+    """Requests 1, 1, 2 and 3 elements in turn; as many come each time, and not one more.
 
     Count the demand that is outstanding, and send only while it is above zero.
     """
-    elements = fixture.at_most(7, 1)
-    probe = fixture.stream(elements)
-    for n in (0, 1, 1, 2, 3):
-        fixture.take(probe, min(n, elements - probe.requested))
+    elements = fixture.at_most(8, 1 + elements_before(place))
+
+    def ask(probe: Probe) -> None:
+        for n in (1, 1):
+            _ask_at_most(probe, n, elements)
+
+    probe = fixture.calling(fixture.publisher(elements), place, ask)
+    for n in (0, 2, 3):
+        _ask_at_most(probe, n, elements)
+        fixture.expect(probe, probe.requested)
         fixture.environment.settle()
 
 
@@ -52,31 +59,34 @@ def keeps_to_random_demand(fixture: PublisherFixture) -> None:
 
 @PUBLISHER.check("1.1")
 def starts_each_subscriber_without_demand(fixture: PublisherFixture) -> None:
-    """Cancels a stream with demand left over; a newcomer gets nothing before it requests.
+    """Cancels with demand left over, in a signal; a newcomer gets nothing before it requests.
 
     Keep the demand in the subscription, not in the publisher.
     """
-    publisher = fixture.publisher(fixture.at_most(10, 2))
-    first = fixture.join(publisher, cancel_at=1, name="first")
-    first.request(5)
-    fixture.expect(first, 1)
-    fixture.environment.settle()
-    newcomer = fixture.join(publisher, name="newcomer")
-    fixture.environment.settle()
-    if not newcomer.ended:
-        newcomer.request(1)
+
+    def ask_and_leave(probe: Probe) -> None:
+        probe.request(5)
+        probe.cancel()
+
+    for place in WITHIN:
+        publisher = fixture.publisher(fixture.at_most(10, 2))
+        fixture.calling(publisher, place, ask_and_leave, name="first")
         fixture.environment.settle()
+        newcomer = fixture.join(publisher, name="newcomer")
+        fixture.environment.settle()
+        if not newcomer.ended:
+            newcomer.request(1)
+            fixture.environment.settle()
 
 
-@PUBLISHER.check("1.2", needs="completes")
-def ends_with_demand_left_over(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.2", needs="completes", within_signals=True)
+def ends_with_demand_left_over(fixture: PublisherFixture, place: Place) -> None:
     """Requests 7 more than there is; all elements come, then on_complete and nothing in between.
 
     End the stream when the source is empty, whatever demand is left. Do not fill it up.
     """
-    elements = fixture.at_most(3)
-    probe = fixture.stream(elements)
-    probe.request(elements + 7)
+    elements = fixture.at_most(3, elements_before(place))
+    probe = fixture.calling(fixture.publisher(elements), place, _requests(elements + 7))
     fixture.expect(probe, elements)
     fixture.environment.settle()
     fixture.require(probe.error is None, "on_error came, for want of elements")
@@ -102,16 +112,30 @@ def does_not_recurse_from_element_to_element(fixture: PublisherFixture) -> None:
 
     Let an inner request only add to the demand, and the outer one send in a loop.
     """
-    elements = fixture.at_most(ENDLESS, 200)
+    _take_one_by_one(fixture, fixture.at_most(ENDLESS, 200))
 
+
+@PUBLISHER.check("3.3", real_time=True)
+def does_not_recurse_from_the_first_element_on(fixture: PublisherFixture) -> None:
+    """Requests 1,000 elements one by one, the first in on_subscribe; the stack does not grow.
+
+    Serve what was requested in on_subscribe in the same loop as all that comes later.
+    """
+    _take_one_by_one(fixture, fixture.at_most(1_000, 200), request=1)
+
+
+def _take_one_by_one(fixture: PublisherFixture, elements: int, **behaviour: int) -> None:
     def check_depth(probe: Probe) -> None:
         depth = _depth(sys._getframe())
         if depth > FRAMES:
             got = len(probe.elements)
             fixture.fail(f"the stack was {depth} frames deep at element {got}, and growing")
 
-    probe = fixture.stream(elements, each=1, on_element=check_depth, cancel_at=elements)
-    probe.request(1)
+    probe = fixture.stream(
+        elements, each=1, on_element=check_depth, cancel_at=elements, **behaviour
+    )
+    if not probe.requested:
+        probe.request(1)
     if not fixture.comes(probe, elements, even_if_late=False):
         # One that is merely slow has shown enough, unless it has shown nothing.
         is_slow = fixture.environment.is_late and len(probe.elements) > 1
@@ -119,33 +143,17 @@ def does_not_recurse_from_element_to_element(fixture: PublisherFixture) -> None:
             fixture.expect(probe, elements)
 
 
-@PUBLISHER.check("3.8")
-def adds_up_requests(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.8", within_signals=True)
+def adds_up_requests(fixture: PublisherFixture, place: Place) -> None:
     """Requests 1, 2 and more in turn, without waiting in between; all of it adds up.
 
-    Add to the demand, do not replace it.
+    Add to the demand, do not replace it. Subtract an element from it before you call on_next, which
+    may add to it.
     """
-    elements = fixture.at_most(10, 4)
-    probe = fixture.stream(elements)
-    for n in (1, 2, elements - 3):
-        probe.request(n)
-    fixture.expect(probe, elements)
-
-
-@PUBLISHER.check("3.8")
-def adds_up_requests_within_signals(fixture: PublisherFixture) -> None:
-    """Requests in on_subscribe, and several times in the first on_next; all of it adds up.
-
-    Subtract an element from the demand before you call on_next, which may add to it.
-    """
-    elements = fixture.at_most(10, 4)
-
-    def ask_once(probe: Probe) -> None:
-        if len(probe.elements) == 1:
-            for _ in range(elements - 2):
-                probe.request(1)
-
-    probe = fixture.stream(elements, request=2, on_element=ask_once)
+    before = elements_before(place)
+    elements = fixture.at_most(10, 4 + before)
+    ask = _requests(1, 2, elements - 3 - before)
+    probe = fixture.calling(fixture.publisher(elements), place, ask)
     fixture.expect(probe, elements)
 
 
@@ -174,30 +182,60 @@ def loses_no_request_of_two_threads(fixture: PublisherFixture) -> None:
     fixture.expect(probe, 3)
 
 
-@PUBLISHER.check("3.17")
-def serves_the_largest_demand(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.17", within_signals=True)
+def serves_the_largest_demand(fixture: PublisherFixture, place: Place) -> None:
     """Requests 2**63 - 1 elements, and 10**30, on two streams; the elements come.
 
     Take any int above zero; treat a demand of 2**63 - 1 or more as without limit.
     """
     for n in (UNBOUNDED, 10**30):
-        _take_without_limit(fixture, request=n)
+        _take_without_limit(fixture, place, n)
+
+
+@PUBLISHER.check("3.17", within_signals=True)
+def demand_does_not_overflow(fixture: PublisherFixture, place: Place) -> None:
+    """Requests 2**63 - 1 elements, as many again, and 2 more; the elements come.
+
+    Let the demand stay at 2**63 - 1 once a sum has reached it. There is no such thing as too much.
+    """
+    _take_without_limit(fixture, place, UNBOUNDED, UNBOUNDED, 2)
 
 
 @PUBLISHER.check("3.17")
-def demand_does_not_overflow(fixture: PublisherFixture) -> None:
+def demand_does_not_overflow_from_element_to_element(fixture: PublisherFixture) -> None:
     """Requests 2**63 - 1 elements again with each element; they go on coming.
 
     Let the demand stay at 2**63 - 1 once a sum has reached it. There is no such thing as too much.
     """
-    _take_without_limit(fixture, request=UNBOUNDED, each=UNBOUNDED)
-    _take_without_limit(fixture, request=1, each=UNBOUNDED)
+    for n in (UNBOUNDED, 1):
+        _take_without_limit(fixture, "on_subscribe", n, each=UNBOUNDED)
 
 
-def _take_without_limit(fixture: PublisherFixture, **behaviour: int) -> None:
+def _take_without_limit(
+    fixture: PublisherFixture, place: Place, *requests: int, **behaviour: int
+) -> None:
     elements = fixture.at_most(5, 2)
-    probe = fixture.stream(elements, cancel_at=elements, **behaviour)  # it may be endless
+    behaviour["cancel_at"] = elements  # it may be endless
+    publisher = fixture.publisher(elements)
+    probe = fixture.calling(publisher, place, _requests(*requests), **behaviour)
     fixture.expect(probe, elements)
+
+
+def _requests(*requests: Any) -> Callable[[Probe], None]:
+    """The calls that make these requests, one after the other."""
+
+    def ask(probe: Probe) -> None:
+        for n in requests:
+            probe.request(n)
+
+    return ask
+
+
+def _ask_at_most(probe: Probe, n: int, elements: int) -> None:
+    """Request so many, or as many as are left."""
+    n = min(n, elements - probe.requested)
+    if n:
+        probe.request(n)
 
 
 def _depth(frame: FrameType | None) -> int:
@@ -211,33 +249,34 @@ def _depth(frame: FrameType | None) -> int:
 # How ``request`` takes its argument, and that it returns, soon and normally.
 
 
-@PUBLISHER.check("3.4")
-def request_returns_quickly(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.4", within_signals=True)
+def request_returns_quickly(fixture: PublisherFixture, place: Place) -> None:
     """Requests 3 elements one by one; at least one request neither waits nor computes for long.
 
     Hand slow work to another thread or task, and do not wait for it.
     """
-    elements = fixture.at_most(3, 1)
-    probe = fixture.stream(elements)
+    elements = fixture.at_most(3, 1 + elements_before(place))
     stopwatch = fixture.stopwatch()
-    for _ in range(elements):
-        with stopwatch.lap():
-            probe.request(1)
-        fixture.expect(probe, probe.requested)
+
+    def ask(probe: Probe) -> None:
+        for _ in range(elements - elements_before(place)):
+            with stopwatch.lap():
+                probe.request(1)
+
+    probe = fixture.calling(fixture.publisher(elements), place, ask)
+    fixture.expect(probe, elements)
     stopwatch.require_quick("request(1)")
 
 
-@PUBLISHER.check("3.9")
-def answers_an_illegal_request_by_an_error(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.9", within_signals=True)
+def answers_an_illegal_request_by_an_error(fixture: PublisherFixture, place: Place) -> None:
     """Requests 0, -1 and -2**63 elements, each of a stream of its own; on_error(ValueError) comes.
 
-    Check the argument first. Signal on_error with a ValueError, whatever demand there is.
+    Check the argument first, in every call. Signal on_error with a ValueError, whatever demand
+    there is.
     """
     for n in (0, -1, -(2**63)):
-        probe = fixture.stream(fixture.at_most(3, 2))
-        fixture.take(probe, 1)
-        probe.request(n)
-        _expect_error_for(fixture, probe, n, ValueError)
+        _expect_error_for(fixture, _refused(fixture, place, n), n, ValueError)
 
 
 @PUBLISHER.check("3.9")
@@ -253,63 +292,49 @@ def answers_an_illegal_first_request_by_an_error(fixture: PublisherFixture) -> N
     _expect_error_for(fixture, probe, 0, ValueError)
 
 
-@PUBLISHER.check("3.9")
-def answers_an_illegal_request_while_it_sends(fixture: PublisherFixture) -> None:
-    """Requests -1 elements in on_next, with demand left; on_error(ValueError) comes.
-
-    Check the argument in every call, also in one that comes from within on_next.
-    """
-
-    def ask_for_less(probe: Probe) -> None:
-        if len(probe.elements) == 1:
-            probe.request(-1)
-
-    probe = fixture.stream(fixture.at_most(10, 3), on_element=ask_for_less)
-    probe.request(2)
-    fixture.expect(probe, 1)
-    _expect_error_for(fixture, probe, -1, ValueError)
-
-
-@PUBLISHER.check("3.9", needs="explains_illegal_requests")
-def names_the_rule_of_an_illegal_request(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.9", needs="explains_illegal_requests", within_signals=True)
+def names_the_rule_of_an_illegal_request(fixture: PublisherFixture, place: Place) -> None:
     """Requests 0 elements; the text of the error names rule 3.9.
 
     Say in the text of the error that rule 3.9 asks for a number above zero.
     """
-    probe = fixture.stream(fixture.at_most(3, 1))
-    probe.request(0)
+    publisher = fixture.publisher(fixture.at_most(3, 1 + elements_before(place)))
+    probe = fixture.calling(publisher, place, _requests(0))
     error = fixture.expect_error(probe, "3.9")
     fixture.require("3.9" in str(error), f"{shorten(error)} does not name rule 3.9")
 
 
-@PUBLISHER.check("3.9", needs="strict_types")
-def answers_a_request_of_another_type_by_an_error(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.9", needs="strict_types", within_signals=True)
+def answers_a_request_of_another_type_by_an_error(fixture: PublisherFixture, place: Place) -> None:
     """Requests True, 1.0, "1" and None, each of a stream of its own; on_error(TypeError) comes.
 
     Check the type of the argument before you compare it. A bool is an int, but no number here.
     """
     for n in (True, 1.0, "1", None):
-        probe = fixture.stream(fixture.at_most(3, 2), blame={"1.1": "3.9", "3.16": "3.9"})
-        fixture.take(probe, 1)
-        probe.request(n)
+        probe = _refused(fixture, place, n, blame={"1.1": "3.9", "3.16": "3.9"})
         _expect_error_for(fixture, probe, n, TypeError)
 
 
-@PUBLISHER.check("3.16")
-def request_returns_normally(fixture: PublisherFixture) -> None:
+def _refused(fixture: PublisherFixture, place: Place, n: object, **behaviour: Any) -> Probe:
+    """A subscriber that has made a request which is no good, in on_next with demand left."""
+    elements = fixture.at_most(3, 1 if place == "on_subscribe" else 2)
+    publisher = fixture.publisher(elements)
+    return fixture.calling(publisher, place, _requests(n), first=elements - 1, **behaviour)
+
+
+@PUBLISHER.check("3.16", within_signals=True)
+def request_returns_normally(fixture: PublisherFixture, place: Place) -> None:
     """Requests more than there is, too little, and again when all is over; nothing is raised.
 
     Signal on_error instead of raising, and do nothing when the stream is over.
     """
-    for n in (0, -1):
-        probe = fixture.stream(fixture.at_most(3, 1))
-        fixture.take(probe, 1)
-        for each in (n, n, 1):
-            probe.request(each)
-            fixture.environment.settle()
-    probe = fixture.stream(fixture.at_most(2))
-    for n in (UNBOUNDED - 1, 2, 1) if fixture.claims.completes else (1, 2):
-        probe.request(n)
+    much = (UNBOUNDED - 1, 2, 1) if fixture.claims.completes else (1, 2)
+    for requests in ((0, 0, 1), (-1, -1, 1), much):
+        elements = fixture.at_most(2, elements_before(place))
+        publisher = fixture.publisher(elements)
+        probe = fixture.calling(publisher, place, _requests(*requests), first=min(elements, 1))
+        fixture.environment.settle()
+        probe.request(1)
         fixture.environment.settle()
 
 

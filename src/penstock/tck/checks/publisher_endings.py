@@ -8,36 +8,32 @@ from weakref import ref
 from penstock.api import UNBOUNDED, Publisher
 from penstock.runtime import shorten
 from penstock.tck.checks.suites import PUBLISHER
-from penstock.tck.probe import Probe
+from penstock.tck.probe import OUTSIDE, WITHIN, Place, Probe, elements_before
 from penstock.tck.publisher_fixture import MANY, PublisherFixture
 
 __all__: list[str] = []
 
 
-@PUBLISHER.check("1.4", needs="failed")
-def signals_its_failure(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.4", needs="failed", within_signals=True)
+def signals_its_failure(fixture: PublisherFixture, place: Place) -> None:
     """Requests all of a stream that fails; on_error comes, with an exception.
 
     Catch what the source raises, and hand it to on_error.
     """
-    probe = fixture.join(fixture.failed_publisher())
-    if not probe.ended:
-        probe.request(UNBOUNDED)
-    error = fixture.expect_error(probe, "1.4")
+    error = _failed(fixture, place).error
     fixture.require(isinstance(error, Exception), f"{shorten(error)} is no Exception")
 
 
-@PUBLISHER.check("1.5", needs="completes")
-def completes_after_the_last_element(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.5", needs="completes", within_signals=True)
+def completes_after_the_last_element(fixture: PublisherFixture, place: Place) -> None:
     """Requests more than there is of streams of 0, 1 and 3 elements; each ends with on_complete.
 
     Signal on_complete when the source is empty, without waiting for one more request.
     """
-    for elements in {fixture.at_most(n) for n in (0, 1, 3)}:
-        probe = fixture.stream(elements)
-        probe.request(elements + 1)
-        fixture.expect(probe, elements)
-        fixture.expect_completion(probe)
+    least = elements_before(place)
+    for elements in {fixture.at_most(max(n, least), least) for n in (0, 1, 3)}:
+        publisher = fixture.publisher(elements)
+        fixture.expect_completion(_taken(fixture, publisher, place, elements))
 
 
 @PUBLISHER.check("1.5", needs="completes")
@@ -52,95 +48,117 @@ def completes_when_requested_one_by_one(fixture: PublisherFixture) -> None:
     fixture.expect_completion(probe)
 
 
-@PUBLISHER.check("1.6", needs="completes")
-def forgets_demand_after_completion(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.6", needs="completes", within_signals=True)
+def forgets_demand_after_completion(fixture: PublisherFixture, place: Place) -> None:
     """Calls request, also with 0, and cancel after on_complete; nothing happens.
 
     Mark the subscription as cancelled before you signal on_complete.
     """
-    probe = _completed(fixture, fixture.publisher(fixture.at_most(2)))
-    _expect_nothing_of_calls(fixture, probe)
+    _expect_nothing_of_calls(fixture, _completed(fixture, _of_two(fixture, place), place))
 
 
-@PUBLISHER.check("1.6")
-def forgets_demand_after_an_error(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.6", within_signals=True)
+def forgets_demand_after_an_error(fixture: PublisherFixture, place: Place) -> None:
     """Calls request, also with 0, and cancel after on_error; nothing happens.
 
     Mark the subscription as cancelled before you signal on_error.
     """
-    probe = _failed_by_request(fixture, fixture.publisher(fixture.at_most(3, 2)))
-    _expect_nothing_of_calls(fixture, probe)
+    _expect_nothing_of_calls(fixture, _failed_by_request(fixture, _of_three(fixture), place))
 
 
-@PUBLISHER.check("1.6", needs="completes")
-def drops_the_subscriber_after_completion(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.6", needs="completes", within_signals=True)
+def drops_the_subscriber_after_completion(fixture: PublisherFixture, place: Place) -> None:
     """Drops a subscriber after on_complete; nobody else holds it.
 
     Clear all that refers to the subscriber: fields, closures, and exceptions that were kept, whose
     traceback refers to all that was on the stack.
     """
-    publisher = fixture.publisher(fixture.at_most(2))
-    _expect_to_be_dropped(fixture, publisher, _completed)
+    publisher = _of_two(fixture, place)
+    fixture.expect_dropped(ref(_completed(fixture, publisher, place)))
 
 
-@PUBLISHER.check("1.6")
-def drops_the_subscriber_after_an_error(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.6", within_signals=True)
+def drops_the_subscriber_after_an_error(fixture: PublisherFixture, place: Place) -> None:
     """Drops a subscriber after on_error; nobody else holds it.
 
     Clear all that refers to the subscriber: fields, closures, and the lists of a publisher.
     """
-    publisher = fixture.publisher(fixture.at_most(3, 2))
-    _expect_to_be_dropped(fixture, publisher, _failed_by_request)
+    publisher = _of_three(fixture)
+    fixture.expect_dropped(ref(_failed_by_request(fixture, publisher, place)))
 
 
-@PUBLISHER.check("1.7", needs="completes")
-def nothing_follows_completion(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.7", needs="completes", within_signals=True)
+def nothing_follows_completion(fixture: PublisherFixture, place: Place) -> None:
     """Listens after on_complete for a second, then requests once more; no signal comes.
 
     Leave all loops and stop all timers of a stream when you signal on_complete.
     """
-    probe = _completed(fixture, fixture.publisher(fixture.at_most(2)))
-    _listen(fixture, probe)
+    _listen(fixture, _completed(fixture, _of_two(fixture, place), place))
 
 
-@PUBLISHER.check("1.7")
-def nothing_follows_the_error_for_an_illegal_request(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.7", within_signals=True)
+def nothing_follows_the_error_for_an_illegal_request(
+    fixture: PublisherFixture, place: Place
+) -> None:
     """Listens after the on_error for request(-1), then requests once more; no signal comes.
 
     Treat an illegal request as the end of the stream: neither elements nor on_complete follow.
     """
-    probe = _failed_by_request(fixture, fixture.publisher(fixture.at_most(3, 2)))
-    _listen(fixture, probe)
+    _listen(fixture, _failed_by_request(fixture, _of_three(fixture), place))
 
 
-@PUBLISHER.check("1.7", needs="failed")
-def nothing_follows_its_failure(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("1.7", needs="failed", within_signals=True)
+def nothing_follows_its_failure(fixture: PublisherFixture, place: Place) -> None:
     """Listens after the on_error of a stream that fails, then requests once more; no signal comes.
 
     Leave all loops of a stream when you signal on_error. Above all, do not signal on_complete.
     """
-    probe = fixture.join(fixture.failed_publisher())
-    if not probe.ended:
-        probe.request(UNBOUNDED)
-    fixture.expect_error(probe, "1.4")
-    _listen(fixture, probe)
+    _listen(fixture, _failed(fixture, place))
 
 
-def _completed(fixture: PublisherFixture, publisher: Publisher[object]) -> Probe:
-    elements = fixture.at_most(2)
-    probe = fixture.join(publisher)
-    if not probe.ended:
-        probe.request(elements + 1)
-    fixture.expect(probe, elements)
+# Streams that have come to their end by what was requested at some place.
+
+
+def _of_two(fixture: PublisherFixture, place: Place) -> Publisher[object]:
+    """A publisher of two elements, or as few as there may be."""
+    return fixture.publisher(fixture.at_most(2, elements_before(place)))
+
+
+def _of_three(fixture: PublisherFixture) -> Publisher[object]:
+    """A publisher of three elements, or two."""
+    return fixture.publisher(fixture.at_most(3, 2))
+
+
+def _completed(fixture: PublisherFixture, publisher: Publisher[object], place: Place) -> Probe:
+    probe = _taken(fixture, publisher, place, fixture.at_most(2))
     fixture.expect_completion(probe, "1.5")
     return probe
 
 
-def _failed_by_request(fixture: PublisherFixture, publisher: Publisher[object]) -> Probe:
-    probe = fixture.join(publisher)
-    fixture.take(probe, 1)
-    probe.request(-1)
+def _taken(
+    fixture: PublisherFixture, publisher: Publisher[object], place: Place, elements: int
+) -> Probe:
+    probe = fixture.calling(publisher, place, lambda probe: probe.request(elements + 1))
+    fixture.expect(probe, elements)
+    return probe
+
+
+def _failed_by_request(
+    fixture: PublisherFixture, publisher: Publisher[object], place: Place
+) -> Probe:
+    probe = fixture.calling(publisher, place, lambda probe: probe.request(-1), first=1)
     fixture.expect_error(probe, "3.9")
+    return probe
+
+
+def _failed(fixture: PublisherFixture, place: Place) -> Probe:
+    publisher = fixture.failed_publisher()
+    if place == "on_next":
+        probe = fixture.join(publisher, each=UNBOUNDED)
+        probe.request(1)  # it may fail before its first element
+    else:
+        probe = fixture.calling(publisher, place, lambda probe: probe.request(UNBOUNDED))
+    fixture.expect_error(probe, "1.4")
     return probe
 
 
@@ -161,28 +179,23 @@ def _expect_nothing_of_calls(fixture: PublisherFixture, probe: Probe) -> None:
     fixture.environment.settle()
 
 
-def _expect_to_be_dropped(
-    fixture: PublisherFixture,
-    publisher: Publisher[object],
-    end: Callable[[PublisherFixture, Publisher[object]], Probe],
-) -> None:
-    subscriber = ref(end(fixture, publisher))
-    fixture.expect_dropped(subscriber)
-
-
 # What ``cancel`` does, how often and from wherever it is called.
 
 
 @PUBLISHER.check("1.8")
 def falls_silent_after_a_cancel(fixture: PublisherFixture) -> None:
-    """Cancels in on_next, at each of the first elements, with much demand left; the stream stops.
+    """Cancels in on_subscribe, or in one of the first on_next, with much demand; the stream stops.
 
-    Check the cancelled mark before each signal, and leave the loop when it is set.
+    Check the cancelled mark before each signal, and leave the loop when it is set. Do not clear it
+    once on_subscribe is back.
     """
     elements = fixture.at_most(MANY, 1)
-    for index in range(1, min(5, elements) + 1):
-        probe = fixture.stream(elements, cancel_at=index)
-        probe.request(elements)
+    for index in range(min(5, elements) + 1):
+        if index:
+            probe = fixture.stream(elements, cancel_at=index)
+            probe.request(elements)
+        else:
+            probe = fixture.stream(elements, request=elements, on_start=Probe.cancel)
         fixture.expect(probe, index)
         fixture.expect_stop(probe, elements)
         with fixture.silence(probe, f"cancelled at element {index}"):
@@ -203,35 +216,38 @@ def no_cancel_gets_lost(fixture: PublisherFixture) -> None:
         probe.request(1)
 
 
-@PUBLISHER.check("3.5")
-def cancel_returns_quickly(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.5", within_signals=True)
+def cancel_returns_quickly(fixture: PublisherFixture, place: Place) -> None:
     """Cancels 3 streams; at least one cancel neither waits nor computes for long.
 
     Leave a mark, and clean up elsewhere. Do not wait for a thread to end.
     """
     stopwatch = fixture.stopwatch()
-    for _ in range(3):
-        probe = fixture.stream(fixture.at_most(3, 1))
-        fixture.take(probe, 1)
+
+    def cancel(probe: Probe) -> None:
         with stopwatch.lap():
             probe.cancel()
+
+    for _ in range(3):
+        fixture.calling(fixture.publisher(fixture.at_most(3, 1)), place, cancel, first=1)
         fixture.environment.settle()
     stopwatch.require_quick("cancel()")
 
 
 @PUBLISHER.check("3.5")
 def cancel_does_not_wait_for_a_signal(fixture: PublisherFixture) -> None:
-    """Cancels on another thread while on_next is under way; cancel is back before on_next is.
+    """Cancels on another thread while a signal is under way; cancel is back before that is.
 
     Hold no lock while you signal that cancel needs, too.
     """
+    for place in WITHIN:
 
-    def cancel_elsewhere(probe: Probe) -> None:
-        fixture.environment.aside(probe.cancel)
-        is_back = fixture.environment.reaches(lambda: probe.cancelled_after is not None)
-        fixture.require(is_back, "cancel() waited until on_next was back")
+        def cancel_elsewhere(probe: Probe, signal: str = place) -> None:
+            fixture.environment.aside(probe.cancel)
+            is_back = fixture.environment.reaches(lambda: probe.cancelled_after is not None)
+            fixture.require(is_back, f"cancel() waited until {signal} was back")
 
-    fixture.expect(fixture.stream(fixture.at_most(2, 1), request=1, on_element=cancel_elsewhere), 1)
+        fixture.calling(fixture.publisher(fixture.at_most(2, 1)), place, cancel_elsewhere)
 
 
 @PUBLISHER.check("3.5", explored=True)
@@ -248,36 +264,40 @@ def cancel_is_thread_safe(fixture: PublisherFixture) -> None:
         probe.request(1)
 
 
-@PUBLISHER.check("3.6")
-def request_after_cancel_does_nothing(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.6", within_signals=True)
+def request_after_cancel_does_nothing(fixture: PublisherFixture, place: Place) -> None:
     """Cancels at each of the first elements; neither request(1) nor request(0) has an effect then.
 
     Check the cancelled mark first, before the argument and the demand.
     """
-    elements = fixture.at_most(6, 2)
-    for index in range(min(4, elements)):
-        probe = _cancelled(fixture, elements, index)
+
+    def cancel_and_ask(probe: Probe) -> None:
+        probe.cancel()
         for n in (1, 0, -1):
-            with fixture.silence(probe, f"request({n}) after cancel at element {index}"):
-                probe.request(n)
+            probe.request(n)
+
+    _expect_silence(fixture, place, cancel_and_ask, "request after cancel")
 
 
-@PUBLISHER.check("3.7")
-def cancel_after_cancel_does_nothing(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("3.7", within_signals=True)
+def cancel_after_cancel_does_nothing(fixture: PublisherFixture, place: Place) -> None:
     """Cancels at each of the first elements, and then again; the second time has no effect.
 
     Check the cancelled mark first: only the first cancel has something to do.
     """
-    elements = fixture.at_most(6, 2)
-    for index in range(min(4, elements)):
-        probe = _cancelled(fixture, elements, index)
-        with fixture.silence(probe, f"request(1) after cancel at element {index}", rule="3.6"):
-            probe.request(1)
+
+    def cancel_and_ask(probe: Probe) -> None:
+        probe.cancel()
+        probe.request(1)
+
+    def cancel_twice_and_ask(probe: Probe) -> None:
+        probe.cancel()
         probe.blame = {"3.15": "3.7"}
-        with fixture.silence(probe, f"a second cancel at element {index}"):
-            probe.cancel()
-        with fixture.silence(probe, f"request(1) after two cancels at element {index}"):
-            probe.request(1)
+        probe.cancel()
+        probe.request(1)
+
+    _expect_silence(fixture, place, cancel_and_ask, "request after cancel", rule="3.6")
+    _expect_silence(fixture, place, cancel_twice_and_ask, "a second cancel")
 
 
 @PUBLISHER.check("3.12")
@@ -293,25 +313,16 @@ def cancel_of_another_thread_stops_the_stream(fixture: PublisherFixture) -> None
     fixture.expect_stop(probe, elements)
 
 
-@PUBLISHER.check("3.13")
-def drops_the_subscriber_after_cancel(fixture: PublisherFixture) -> None:
-    """Cancels from outside, and drops the subscriber; nobody else holds it.
+@PUBLISHER.check("3.13", within_signals=True)
+def drops_the_subscriber_after_cancel(fixture: PublisherFixture, place: Place) -> None:
+    """Cancels, and drops the subscriber; nobody else holds it.
 
     Clear all that refers to the subscriber: fields, closures, and exceptions that were kept, whose
-    traceback refers to all that was on the stack.
+    traceback refers to all that was on the stack. Leave the sending loop, and keep no frame of it.
     """
-    publisher = fixture.publisher(fixture.at_most(5, 2))
-    fixture.expect_dropped(_cancelled_from_outside(fixture, publisher))
-
-
-@PUBLISHER.check("3.13")
-def drops_the_subscriber_after_cancel_in_on_next(fixture: PublisherFixture) -> None:
-    """Cancels in on_next with demand left, and drops the subscriber; nobody else holds it.
-
-    Leave the sending loop when it is cancelled, and keep no frame of it alive.
-    """
-    publisher = fixture.publisher(fixture.at_most(5, 3))
-    fixture.expect_dropped(_cancelled_in_on_next(fixture, publisher))
+    first = 2 if place == "on_next" else 1  # there is demand left in on_next
+    publisher = fixture.publisher(fixture.at_most(5, 1 + first))
+    fixture.expect_dropped(ref(fixture.calling(publisher, place, Probe.cancel, first=first)))
 
 
 @PUBLISHER.check("3.15")
@@ -322,11 +333,8 @@ def cancel_returns_normally(fixture: PublisherFixture) -> None:
     """
     elements = fixture.at_most(3, 1)
     fixture.stream(elements).cancel()
-    probe = fixture.stream(elements)
-    fixture.take(probe, 1)
-    probe.cancel()
-    within = fixture.stream(elements, cancel_at=1)
-    fixture.take(within, 1)
+    for place in (OUTSIDE, *WITHIN):
+        fixture.calling(fixture.publisher(elements), place, Probe.cancel, first=1)
     over = fixture.stream(elements)
     over.request(0)
     fixture.environment.settle()
@@ -334,23 +342,16 @@ def cancel_returns_normally(fixture: PublisherFixture) -> None:
     fixture.environment.settle()
 
 
-def _cancelled(fixture: PublisherFixture, elements: int, index: int) -> Probe:
-    probe = fixture.stream(elements)
-    fixture.take(probe, index)
-    probe.cancel()
-    fixture.environment.settle()
-    return probe
-
-
-def _cancelled_from_outside(fixture: PublisherFixture, publisher: Publisher[object]) -> ref[Probe]:
-    probe = fixture.join(publisher)
-    fixture.take(probe, 1)
-    probe.cancel()
-    return ref(probe)
-
-
-def _cancelled_in_on_next(fixture: PublisherFixture, publisher: Publisher[object]) -> ref[Probe]:
-    probe = fixture.join(publisher, cancel_at=1)
-    probe.request(2)
-    fixture.expect(probe, 1)
-    return ref(probe)
+def _expect_silence(
+    fixture: PublisherFixture,
+    place: Place,
+    calls: Callable[[Probe], None],
+    because: str,
+    rule: str = "",
+) -> None:
+    """The calls cancel the stream, at each of the first elements or in a signal; it is silent."""
+    elements = fixture.at_most(6, 2)
+    for index in range(min(4, elements)) if place == OUTSIDE else (1,):
+        probe = fixture.calling(fixture.publisher(elements), place, calls, first=index)
+        at = f"at element {index}" if place == OUTSIDE else f"in {place}"
+        fixture.expect_silence(probe, f"{because} {at}", rule)

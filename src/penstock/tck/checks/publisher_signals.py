@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from penstock.tck.checks.suites import PUBLISHER
-from penstock.tck.probe import Probe, Provoked
+from penstock.tck.probe import Place, Probe, Provoked, elements_before
 from penstock.tck.publisher_fixture import MANY, PublisherFixture
 
 __all__: list[str] = []
@@ -48,13 +48,24 @@ def signals_an_illegal_request_in_turn(fixture: PublisherFixture) -> None:
 
     Leave a note in request, and signal on_error from the place that sends the elements.
     """
+    _ask_for_less_elsewhere(fixture, "on_next")
 
+
+@PUBLISHER.check("1.3", explored=True)
+def signals_an_illegal_first_request_in_turn(fixture: PublisherFixture) -> None:
+    """Requests -1 from another thread during on_subscribe; on_error does not overlap with it.
+
+    Wait with all other signals until on_subscribe is back, also with on_error.
+    """
+    _ask_for_less_elsewhere(fixture, "on_subscribe")
+
+
+def _ask_for_less_elsewhere(fixture: PublisherFixture, place: Place) -> None:
     def ask_for_less(probe: Probe) -> None:
         fixture.environment.aside(lambda: probe.request(-1))
 
-    probe = fixture.stream(fixture.at_most(3, 2), on_element=ask_for_less, lingers=True)
-    probe.request(1)
-    fixture.expect(probe, 1)
+    publisher = fixture.publisher(fixture.at_most(3, 2))
+    probe = fixture.calling(publisher, place, ask_for_less, lingers=True)
     fixture.expect_error(probe, "3.9")
     fixture.environment.settle()
 
@@ -119,22 +130,29 @@ def sends_no_none(fixture: PublisherFixture) -> None:
 
 @PUBLISHER.check("2.13")
 def lets_go_when_on_subscribe_raises(fixture: PublisherFixture) -> None:
-    """Raises in on_subscribe, then requests; no signal comes any more.
+    """Raises in on_subscribe, with a request before or after that; no signal comes any more.
 
     Catch what on_subscribe raises, and treat the subscription as cancelled. Do not signal on_error.
     """
     _see_an_element(fixture)
     fixture.environment.forgive(Provoked)
-    probe = fixture.stream(fixture.at_most(3, 1), raises_in="on_subscribe")
-    fixture.environment.settle()
-    probe.request(2)
-    fixture.environment.settle()
-    more = probe.signals - 1
-    fixture.require(not more, f"on_subscribe raised, and yet {more} more signals came")
+    for early in (0, 2):
+        before: list[int] = []  # 3.10: signals may come from within a request in on_subscribe
+        probe = fixture.stream(
+            fixture.at_most(3, 1),
+            request=early,
+            on_start=lambda probe, before=before: before.append(probe.signals),
+            raises_in="on_subscribe",
+        )
+        fixture.environment.settle()
+        probe.request(2)
+        fixture.environment.settle()
+        more = probe.signals - before[0]
+        fixture.require(not more, f"on_subscribe raised, and yet {more} more signals came")
 
 
-@PUBLISHER.check("2.13")
-def lets_go_when_on_next_raises(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("2.13", within_signals=True)
+def lets_go_when_on_next_raises(fixture: PublisherFixture, place: Place) -> None:
     """Raises in on_next with demand left; the stream stops without a terminal signal.
 
     Catch what on_next raises, and treat the subscription as cancelled. It is no failure of the
@@ -142,8 +160,12 @@ def lets_go_when_on_next_raises(fixture: PublisherFixture) -> None:
     """
     elements = fixture.at_most(MANY, 1)
     fixture.environment.forgive(Provoked)
-    probe = fixture.stream(elements, raises_in="on_next")
-    probe.request(elements)
+    probe = fixture.calling(
+        fixture.publisher(elements),
+        place,
+        lambda probe: probe.request(elements),
+        raises_in="on_next",
+    )
     fixture.expect(probe, 1)
     fixture.expect_stop(probe, elements)
     fixture.require(probe.error is None, "on_next raised, and on_error came")
@@ -151,32 +173,42 @@ def lets_go_when_on_next_raises(fixture: PublisherFixture) -> None:
         probe.request(1)
 
 
-@PUBLISHER.check("2.13", needs="completes")
-def lets_go_when_on_complete_raises(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("2.13", needs="completes", within_signals=True)
+def lets_go_when_on_complete_raises(fixture: PublisherFixture, place: Place) -> None:
     """Raises in on_complete; no signal follows.
 
     Catch what on_complete raises, and do not signal on_error: the stream is over.
     """
     fixture.environment.forgive(Provoked)
-    elements = fixture.at_most(2)
-    probe = fixture.stream(elements, raises_in="on_complete", blame={"1.7": "2.13"})
-    probe.request(elements + 1)
+    elements = fixture.at_most(2, elements_before(place))
+    probe = fixture.calling(
+        fixture.publisher(elements),
+        place,
+        lambda probe: probe.request(elements + 1),
+        raises_in="on_complete",
+        blame={"1.7": "2.13"},
+    )
     fixture.expect(probe, elements)
     fixture.expect_completion(probe, "1.5")
     with fixture.silence(probe, "on_complete raised"):
         probe.request(1)
 
 
-@PUBLISHER.check("2.13")
-def lets_go_when_on_error_raises(fixture: PublisherFixture) -> None:
+@PUBLISHER.check("2.13", within_signals=True)
+def lets_go_when_on_error_raises(fixture: PublisherFixture, place: Place) -> None:
     """Provokes on_error by request(0), and raises in it; no signal follows.
 
     Catch what on_error raises, and do not try again: the stream is over.
     """
     fixture.environment.forgive(Provoked)
-    probe = fixture.stream(fixture.at_most(3, 2), raises_in="on_error", blame={"1.7": "2.13"})
-    fixture.take(probe, 1)
-    probe.request(0)
+    probe = fixture.calling(
+        fixture.publisher(fixture.at_most(3, 2)),
+        place,
+        lambda probe: probe.request(0),
+        first=1,
+        raises_in="on_error",
+        blame={"1.7": "2.13"},
+    )
     fixture.expect_error(probe, "3.9")
     with fixture.silence(probe, "on_error raised"):
         probe.request(1)

@@ -7,7 +7,7 @@ from typing import Any
 from penstock.api import UNBOUNDED, Publisher
 from penstock.runtime import shorten
 from penstock.tck.checks.suites import PUBLISHER
-from penstock.tck.probe import Probe, Provoked
+from penstock.tck.probe import LEAVING, Probe, Provoked
 from penstock.tck.publisher_fixture import PublisherFixture, are_equal
 
 __all__: list[str] = []
@@ -145,20 +145,22 @@ def sends_the_same_to_all(fixture: PublisherFixture) -> None:
 
 @PUBLISHER.check("1.11", needs="multicast")
 def goes_on_when_a_subscriber_leaves(fixture: PublisherFixture) -> None:
-    """Cancels one of two subscribers; the other one gets all elements.
+    """Cancels one of two subscribers, in on_subscribe or in on_next; the other gets all elements.
 
     Let each subscription have its own end. Leave out only the subscriber that cancelled.
     """
     elements = fixture.at_most(5, 3)
-    publisher = fixture.publisher(elements)
-    stays = fixture.join(publisher, name="stays")
-    leaves = fixture.join(publisher, cancel_at=1, name="leaves")
-    leaves.request(1)
-    stays.request(1)
-    fixture.expect(leaves, 1)
-    fixture.environment.settle()
-    stays.request(elements - 1)
-    fixture.expect(stays, elements)
+    for leaving in LEAVING:
+        publisher = fixture.publisher(elements)
+        stays = fixture.join(publisher, name="stays")
+        leaves = fixture.join(publisher, name="leaves", **leaving)
+        if leaves.cancelled_after is None:
+            leaves.request(1)
+        stays.request(1)
+        fixture.expect(leaves, leaves.requested)
+        fixture.environment.settle()
+        stays.request(elements - 1)
+        fixture.expect(stays, elements)
 
 
 @PUBLISHER.check("1.11", needs="multicast", explored=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import wraps
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from penstock.rules import rule as rule_named
+from penstock.tck.claims import NotClaimed
+from penstock.tck.probe import OUTSIDE, WITHIN
 
 __all__ = [
     "OPERATOR",
@@ -20,6 +22,8 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., None])
+
+WITHIN_SIGNALS: Final = "All calls come from within on_subscribe, and then from within on_next."
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,10 @@ class Suite:
     to change when it fails. ``needs`` names the claim without which it is not run. ``explored``
     checks are about concurrency and run under many schedules. Those in ``real_time`` are not, and
     take so many steps that one schedule would be too slow.
+
+    With ``within_signals`` the function takes a `Place` as well, and makes two checks: one calls
+    the subscription from outside; the other one, whose name ends like that, calls it within
+    ``on_subscribe``, and within ``on_next``.
     """
 
     def __init__(self, kind: str) -> None:
@@ -56,6 +64,7 @@ class Suite:
         needs: str | None = None,
         explored: bool = False,
         real_time: bool = False,
+        within_signals: bool = False,
     ) -> Callable[[Function], Function]:
         """Add the decorated function to the suite."""
         rule_named(rule)
@@ -63,14 +72,21 @@ class Suite:
         def add(function: Function) -> Function:
             verifies, remedy = _paragraphs(function)
             name = function.__name__
-            if name in self._checks:
-                raise ValueError(f"there are two checks named {name}")
-            self._checks[name] = Check(
-                rule, name, verifies, remedy, needs, explored, real_time, function
-            )
+            check = Check(rule, name, verifies, remedy, needs, explored, real_time, function)
+            if within_signals:
+                self._add(replace(check, run=partial(function, place=OUTSIDE)))
+                name, verifies = f"{name}_within_signals", f"{verifies} {WITHIN_SIGNALS}"
+                run = partial(_run_within_signals, function)
+                check = replace(check, name=name, verifies=verifies, run=run)
+            self._add(check)
             return function
 
         return add
+
+    def _add(self, check: Check) -> None:
+        if check.name in self._checks:
+            raise ValueError(f"there are two checks named {check.name}")
+        self._checks[check.name] = check
 
     def add_for_side(
         self, side: str, checks: Iterable[Check], claims: Mapping[str, str | None]
@@ -86,11 +102,10 @@ class Suite:
         )
 
     def _add_for_side(self, side: str, check: Check, needs: str | None) -> str:
-        @wraps(check.run)
         def run(fixture: Any) -> None:
             check.run(getattr(fixture, side))
 
-        self.check(check.rule, needs=needs, explored=check.explored, real_time=check.real_time)(run)
+        self._add(replace(check, needs=needs, run=run))
         return check.name
 
     def about(self, rules: Iterable[str] | None) -> tuple[Check, ...]:
@@ -105,6 +120,18 @@ class Suite:
 
     def __len__(self) -> int:
         return len(self._checks)
+
+
+def _run_within_signals(function: Callable[..., None], fixture: Any) -> None:
+    """At one place after the other; what was claimed may not be enough for one of them."""
+    reasons = []
+    for place in WITHIN:
+        try:
+            function(fixture, place)
+        except NotClaimed as reason:
+            reasons.append(reason)
+    if len(reasons) == len(WITHIN):
+        raise reasons[0]
 
 
 def _in_order_of_rules(check: Check) -> tuple[int, int]:

@@ -36,6 +36,8 @@ class _Mutex(Primitive):
         return f"{self.title()}, held by {self._holder.name}" if self._holder else self.title()
 
     def _acquire(self, me: TracedThread, blocking: bool, timeout: float) -> bool:
+        if me is self._run.outsider and self._holder is not me:
+            self._reset()  # its holder was unwound when the run ended, and could not release it
         if self._holder is not None:
             if not blocking or timeout == 0:
                 return False
