@@ -58,10 +58,15 @@ def worker(connection: socket.socket, authenticated: bool) -> int:
     wrap_worker_main(partial(read_promptly, connection, main_of_pyspark()))
     with ending_without_jvm():
         code: int = run_task(connection, authenticated)
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+    keep_what_was_imported()
     return code
+
+
+@cache
+def keep_what_was_imported() -> None:
+    """After the first task, once in each worker: there is no garbage in it."""
+    gc.collect()
+    gc.freeze()
 
 
 @cache
