@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import reduce
 
 from tests.flow.case import Case
 
@@ -16,6 +17,11 @@ CASES = [
         "reduce with an operator",
         lambda flow: flow.reduce(5, operator.sub),
         lambda given: [5 - sum(given)],
+    ),
+    Case(
+        "reduce without a seed",
+        lambda flow: flow.reduce(operator.sub),
+        lambda given: [reduce(operator.sub, given)] if given else [],
     ),
     Case("collect", lambda flow: flow.collect(frozenset), lambda given: [frozenset(given)]),
     Case("count", lambda flow: flow.count(), lambda given: [len(given)]),

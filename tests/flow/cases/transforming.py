@@ -62,6 +62,11 @@ CASES = [
         lambda given: list(accumulate(given, initial=10))[1:],
     ),
     Case(
+        "scan without a seed",
+        lambda flow: flow.scan(lambda total, x: total * 2 + x),
+        lambda given: list(accumulate(given, lambda total, x: total * 2 + x)),
+    ),
+    Case(
         "a chain of them",
         lambda flow: (
             flow.map(X + 1)

@@ -13,6 +13,7 @@ from penstock.testing import ManualPublisher, ManualSubscriber
 
 RESULTS: dict[str, tuple[Callable[[Flow[int]], Flow[Any]], Any]] = {
     "reduce": (lambda flow: flow.reduce(0, operator.add), 6),
+    "reduce without a seed": (lambda flow: flow.reduce(operator.add), 6),
     "count": (lambda flow: flow.count(), 3),
     "collect": (lambda flow: flow.collect(tuple), (1, 2, 3)),
     "to_list": (lambda flow: flow.to_list(), [1, 2, 3]),
@@ -92,8 +93,9 @@ def test_a_result_goes_on_through_further_stages(
         (lambda flow: flow.to_list(), [1, 2]),
         (lambda flow: flow.collect(tuple), [1, 2]),
         (lambda flow: flow.last(), [2]),
+        (lambda flow: flow.reduce(max), [2]),
     ],
-    ids=["to_list", "collect", "last"],
+    ids=["to_list", "collect", "last", "reduce"],
 )
 @pytest.mark.parametrize("ending", ["cancel", "error"])
 def test_elements_that_wait_for_the_end_are_discarded_when_it_does_not_come(
@@ -139,9 +141,29 @@ def test_a_long_fold_notices_a_cancel_from_within() -> None:
 def test_the_results_of_nothing() -> None:
     nothing: Flow[int] = Flow.of()
     assert nothing.reduce(7, operator.add).run_sync() == 7
+    assert nothing.reduce(operator.add).to_list().run_sync() == []
+    assert nothing.scan(operator.add).to_list().run_sync() == []
     assert nothing.count().run_sync() == 0
     assert nothing.to_list().run_sync() == []
     assert nothing.collect(frozenset).run_sync() == frozenset()
+
+
+def test_a_reduction_without_a_seed_begins_again_in_each_run() -> None:
+    flow = Flow.of([1], [2], [3]).reduce(operator.add)
+    assert flow.run_sync() == flow.run_sync() == [1, 2, 3]
+
+
+def test_a_reduction_of_one_element_calls_no_function() -> None:
+    def fail(total: int, x: int) -> int:
+        raise AssertionError
+
+    assert Flow.of(7).reduce(fail).run_sync() == 7
+    assert Flow.of(7).scan(fail).run_sync() == 7
+
+
+def test_a_combination_may_be_none_on_the_way_as_with_a_seed() -> None:
+    flow = Flow.of(1, 2, 3).reduce(lambda total, x: None if x == 2 else x)  # type: ignore[arg-type, return-value]
+    assert flow.run_sync() == 3
 
 
 def test_each_run_collects_into_a_list_of_its_own() -> None:
@@ -170,6 +192,7 @@ def test_for_each_calls_and_gives_nothing() -> None:
 
 BAD_ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "reduce": (lambda flow: flow.reduce(0, 1), "reduce needs a function, not 1"),
+    "reduce without a seed": (lambda flow: flow.reduce(1), "reduce needs a function, not 1"),
     "collect": (lambda flow: flow.collect([]), "collect needs a function, not"),
     "for_each": (lambda flow: flow.for_each("print"), "for_each needs a function, not 'print'"),
 }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Never, TypeVar
+from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_callable, require_function
+from penstock.flow.checks import require_callable, require_combination, require_function
 from penstock.flow.expression import Expression
 from penstock.flow.operators.reducing import Collect, Fold, ForEach
 
@@ -25,15 +25,22 @@ class Reducing(BaseFlow[T_co]):
 
     __slots__ = ()
 
-    def reduce(self, seed: A, function: Callable[[A, T_co], A]) -> Flow[A]:
+    @overload
+    def reduce(self, seed: Callable[[T_co, T_co], T_co]) -> Flow[T_co]: ...
+
+    @overload
+    def reduce(self, seed: A, function: Callable[[A, T_co], A]) -> Flow[A]: ...
+
+    def reduce(self, seed: Any, function: Callable[[Any, T_co], Any] | None = None) -> Flow[Any]:
         """One element: ``seed`` and all elements, combined by ``function(accumulated, element)``.
 
         An empty flow gives the seed. All runs begin from the same object, so it should not be
-        changed in place; ``collect`` makes a new container for each run.
+        changed in place; ``collect`` makes a new container for each run. ``reduce(function)`` has
+        no seed: it begins with the first element, and an empty flow gives nothing.
 
         Emits when: upstream completes.
         Backpressures when: the result is not wanted yet.
-        Completes when: the result is delivered.
+        Completes when: the result is delivered, or upstream completes and there is none.
         Cancels when: the subscriber does, or ``function`` raises.
 
         Demand: asks for all elements, within the bounds of the boundaries upstream.
@@ -43,14 +50,15 @@ class Reducing(BaseFlow[T_co]):
         Example:
             >>> Flow.range(5).reduce(0, lambda total, x: total + x).run_sync()
             10
+            >>> Flow.of(3, 1, 4).reduce(max).run_sync()
+            4
 
         Marble:
             1-2-3--|
             flow.reduce(0, lambda total, x: total + int(x))
             -------(6|)
         """
-        combine = require_function("reduce", function, arguments=("{a}", "{x}"))
-        return self._then(Fold("reduce", seed, combine))
+        return self._then(Fold("reduce", *require_combination("reduce", seed, function)))
 
     def count(self) -> Flow[int]:
         """One element: how many elements there are.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_function
+from penstock.flow.checks import require_combination, require_function
 from penstock.flow.operators.filtering import Filter
 from penstock.flow.operators.transforming import FlatMapIterable, Map, MapNotNone, Scan
 
@@ -123,11 +123,18 @@ class Transforming(BaseFlow[T_co]):
         )
         return self._then(stage)
 
-    def scan(self, seed: A, function: Callable[[A, T_co], A]) -> Flow[A]:
+    @overload
+    def scan(self, seed: Callable[[T_co, T_co], T_co]) -> Flow[T_co]: ...
+
+    @overload
+    def scan(self, seed: A, function: Callable[[A, T_co], A]) -> Flow[A]: ...
+
+    def scan(self, seed: Any, function: Callable[[Any, T_co], Any] | None = None) -> Flow[Any]:
         """Each value that ``function(accumulated, element)`` returns, beginning from ``seed``.
 
         The seed itself is no element of the result. All runs begin from the same object, so it
-        should not be changed in place.
+        should not be changed in place. ``scan(function)`` has no seed: the first element comes as
+        it is, and is what the next one is combined with.
 
         Emits when: an element comes.
         Backpressures when: nothing is wanted.
@@ -141,11 +148,12 @@ class Transforming(BaseFlow[T_co]):
         Example:
             >>> Flow.of(1, 2, 3).scan(0, lambda total, x: total + x).to_list().run_sync()
             [1, 3, 6]
+            >>> Flow.of(3, 1, 4).scan(max).to_list().run_sync()
+            [3, 3, 4]
 
         Marble:
             a-b--c|
             flow.scan("", lambda word, x: word + x)
             a-{ab}--{abc}|
         """
-        combine = require_function("scan", function, arguments=("{a}", "{x}"))
-        return self._then(Scan("scan", seed, combine))
+        return self._then(Scan("scan", *require_combination("scan", seed, function)))

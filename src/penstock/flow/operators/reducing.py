@@ -27,9 +27,15 @@ class Fold(Scan):
 
     def generate(self, loop: LoopCode, *values: str) -> None:
         """One variable, given at the end."""
-        total = self._accumulated(loop, *values)
+        total, seed = self._accumulated(loop, *values), values[0]
         loop.drop()
-        loop.at_end(f"x = {total}", "emit x")
+        if self._seedless:
+            loop.at_end(
+                f"if {total} is not {seed}:", f"    x, {total} = {total}, {seed}", "    emit x"
+            )
+            loop.at_close(f"if {total} is not {seed}: discard(run, ({total},))")
+        else:
+            loop.at_end(f"x = {total}", "emit x")
 
 
 class Collect(FusedStage):
