@@ -40,6 +40,8 @@ KEEPS: dict[str, Rows] = {
     "concat_map": lambda rows: rows.concat_map(Flow.of),
     "switch_map": lambda rows: rows.switch_map(Flow.of),
     "scan": lambda rows: rows.scan(0, lambda total, row: total + 1),
+    "enumerate": lambda rows: rows.enumerate(),
+    "pairwise": lambda rows: rows.pairwise(),
     "reduce": lambda rows: rows.reduce(0, lambda total, row: total + 1),
     "count": lambda rows: rows.count(),
     "collect": lambda rows: rows.collect(set),

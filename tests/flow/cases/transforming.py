@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from penstock.flow import X
 from tests.flow.case import Case
@@ -66,6 +66,12 @@ CASES = [
         lambda flow: flow.scan(lambda total, x: total * 2 + x),
         lambda given: list(accumulate(given, lambda total, x: total * 2 + x)),
     ),
+    Case(
+        "enumerate",
+        lambda flow: flow.enumerate(start=-1),
+        lambda given: list(enumerate(given, start=-1)),
+    ),
+    Case("pairwise", lambda flow: flow.pairwise(), lambda given: list(pairwise(given))),
     Case(
         "a chain of them",
         lambda flow: (

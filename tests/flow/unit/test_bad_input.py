@@ -146,6 +146,7 @@ def bad_arguments(operator: str, parameter: str) -> list[object]:
         "listener": [None, 5, object(), ManualSubscriber, X],
         "name": [5, X, " "],
         "overflow": [None, "all", 5, X, ["error"]],
+        "start": [None, 1.5, nan, "3"],
         "policy": [None, -1, True, "3", 1.5],
         "text": [None, 5, X, " "],
     }.get(parameter, [])

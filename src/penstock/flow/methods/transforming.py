@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_combination, require_function
 from penstock.flow.operators.filtering import Filter
-from penstock.flow.operators.transforming import FlatMapIterable, Map, MapNotNone, Scan
+from penstock.flow.operators.transforming import (
+    Enumerate,
+    FlatMapIterable,
+    Map,
+    MapNotNone,
+    Pairwise,
+    Scan,
+)
+from penstock.runtime.arguments import require_integers
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -157,3 +165,52 @@ class Transforming(BaseFlow[T_co]):
             a-{ab}--{abc}|
         """
         return self._then(Scan("scan", *require_combination("scan", seed, function)))
+
+    def enumerate(self, start: int = 0) -> Flow[tuple[int, T_co]]:
+        """Pairs of a number and an element, counted from ``start``, as the builtin has them.
+
+        Emits when: an element comes.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does.
+
+        Demand: passes through as it is.
+
+        Errors: those from upstream. ``TypeError`` at once if ``start`` is no whole number.
+
+        Example:
+            >>> Flow.of("a", "b").enumerate(start=1).to_list().run_sync()
+            [(1, 'a'), (2, 'b')]
+
+        Marble:
+            a-b--c|
+            flow.enumerate()
+            {0a}-{1b}--{2c}|
+        """
+        (number,) = require_integers("enumerate", (start,))
+        return self._then(Enumerate("enumerate", number))
+
+    def pairwise(self) -> Flow[tuple[T_co, T_co]]:
+        """Pairs of an element and the one after it, as ``itertools`` has them.
+
+        A flow of fewer than two elements gives none.
+
+        Emits when: an element comes that is not the first.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does.
+
+        Demand: passes through, and one more for the first element.
+
+        Errors: those from upstream.
+
+        Example:
+            >>> Flow.of(1, 4, 9).pairwise().map(lambda pair: pair[1] - pair[0]).to_list().run_sync()
+            [3, 5]
+
+        Marble:
+            a-b--c|
+            flow.pairwise()
+            --{ab}--{bc}|
+        """
+        return self._then(Pairwise("pairwise"))

@@ -1,4 +1,4 @@
-"""Other elements: ``map``, ``map_not_none``, ``flat_map_iterable``, ``scan``."""
+"""Other elements: ``map``, ``map_not_none``, ``flat_map_iterable``, ``scan``, ``enumerate``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from penstock.flow.expression import Expression, calculates, constants_of, text_
 
 __all__ = [
     "NO_SEED",
+    "Enumerate",
     "FlatMapIterable",
     "FunctionStage",
     "Map",
     "MapNotNone",
+    "Pairwise",
     "Scan",
 ]
 
@@ -96,3 +98,35 @@ class Scan(FusedStage):
             combined = f"x if {total} is {seed} else {combined}"
         loop.line(f"{total} = {combined}")
         return total
+
+
+class Enumerate(FusedStage):
+    """``x`` becomes a pair of its number and itself."""
+
+    rerun = FROM_START
+    one_to_one = True
+
+    def __init__(self, name: str, start: int) -> None:
+        super().__init__(name, values=(start,))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """Count."""
+        (start,) = values
+        number = loop.local("number", start)
+        loop.check()
+        loop.line(f"x = ({number}, x)")
+        loop.line(f"{number} += 1")
+
+
+class Pairwise(FusedStage):
+    """``x`` becomes a pair of the element before and itself; the first one has none."""
+
+    rerun = FROM_START
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A variable for the element before."""
+        previous, current = loop.local("previous", "None"), loop.local("current", "None")
+        loop.check()
+        loop.line(f"{previous}, {current} = {current}, x")
+        loop.drop_if(f"{previous} is None")
+        loop.line(f"x = ({previous}, x)")
