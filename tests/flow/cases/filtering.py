@@ -8,6 +8,11 @@ from penstock.flow import X
 from tests.flow.case import Case
 
 
+def through_first_multiple_of_five(given: list[int]) -> list[int]:
+    fitting = list(takewhile(lambda x: x % 5, given))
+    return given[: len(fitting) + 1]
+
+
 def first_of_each_remainder(given: list[int]) -> list[int]:
     found: dict[int, int] = {}
     for x in given:
@@ -56,6 +61,12 @@ CASES = [
         "take_while",
         lambda flow: flow.take_while(lambda x: x % 5),
         lambda given: list(takewhile(lambda x: x % 5, given)),
+    ),
+    Case(
+        "take_while, inclusive",
+        lambda flow: flow.take_while(X % 5, inclusive=True),
+        through_first_multiple_of_five,
+        claims={"cancels_early": True},
     ),
     Case("take_while never", lambda flow: flow.take_while(lambda x: False), lambda given: []),
     Case("skip", lambda flow: flow.skip(2), lambda given: given[2:]),

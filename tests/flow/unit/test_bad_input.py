@@ -73,7 +73,7 @@ SIZES = {
     "subscribers", "times",
 }  # fmt: skip
 DURATIONS = {"after", "delay", "every", "grace", "seconds", "within"}
-FLAGS = {"delay_errors", "last", "ordered"}
+FLAGS = {"delay_errors", "inclusive", "last", "ordered"}
 PUBLISHERS = {"fallback", "publisher", "publishers"}
 KINDS = {"only"}
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)

@@ -90,6 +90,17 @@ def test_take_while_cancels_at_the_first_element_that_does_not_fit(
     assert upstream.cancelled
 
 
+def test_an_inclusive_take_while_completes_and_cancels_with_the_last_element(
+    upstream: ManualPublisher[int],
+) -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=2)
+    Flow.from_publisher(upstream).take_while(X < 3, inclusive=True).subscribe(subscriber)
+    upstream.next(1, 3)
+    subscriber.assert_elements(1, 3)
+    subscriber.assert_completed()
+    assert upstream.cancelled
+
+
 def test_skip_replaces_what_it_leaves_out(upstream: ManualPublisher[int]) -> None:
     subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
     Flow.from_publisher(upstream).skip(2).subscribe(subscriber)

@@ -15,11 +15,12 @@ from penstock.flow.operators.filtering import (
     Skip,
     SkipWhile,
     Take,
+    TakeThrough,
     TakeWhile,
 )
 from penstock.flow.operators.reducing import Last
 from penstock.flow.sources.creating import FromIterable
-from penstock.runtime.arguments import require_int
+from penstock.runtime.arguments import require_flag, require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -62,10 +63,14 @@ class Filtering(BaseFlow[T_co]):
             return BaseFlow._from(FromIterable("take", ()))
         return self._then(Take("take", count))
 
-    def take_while(self, condition: Callable[[T_co], object]) -> Flow[T_co]:
+    def take_while(
+        self, condition: Callable[[T_co], object], *, inclusive: bool = False
+    ) -> Flow[T_co]:
         """The elements before the first one for which ``condition`` does not hold.
 
-        Emits when: an element comes for which it holds.
+        With ``inclusive`` that one comes as well, as the last.
+
+        Emits when: an element comes for which it holds; with ``inclusive``, for the last one, too.
         Backpressures when: nothing is wanted.
         Completes when: an element comes for which it does not hold, or upstream completes.
         Cancels when: an element comes for which it does not hold, or the subscriber does, or
@@ -78,13 +83,16 @@ class Filtering(BaseFlow[T_co]):
         Example:
             >>> Flow.of(1, 2, 9, 3).take_while(lambda x: x < 5).to_list().run_sync()
             [1, 2]
+            >>> Flow.of(1, 2, 9, 3).take_while(X < 5, inclusive=True).to_list().run_sync()
+            [1, 2, 9]
 
         Marble:
             1-2-9-3|
             flow.take_while(X < "5")
             1-2-|
         """
-        return self._then(TakeWhile("take_while", require_function("take_while", condition)))
+        kind = TakeThrough if require_flag("take_while", "inclusive", inclusive) else TakeWhile
+        return self._then(kind("take_while", require_function("take_while", condition)))
 
     def skip(self, count: int) -> Flow[T_co]:
         """All elements but the first ``count``.

@@ -14,6 +14,7 @@ __all__ = [
     "Skip",
     "SkipWhile",
     "Take",
+    "TakeThrough",
     "TakeWhile",
 ]
 
@@ -46,6 +47,18 @@ class TakeWhile(FunctionStage):
     def generate(self, loop: LoopCode, *values: str) -> None:
         """One check."""
         loop.stop_if(f"not {self.result(*values)}")
+
+
+class TakeThrough(FunctionStage):
+    """The elements up to and including the first one for which the function does not hold."""
+
+    rerun = EACH_ALONE
+    stops = True
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One check, which says which one is the last."""
+        loop.check()
+        loop.last_if(f"not {self.result(*values)}")
 
 
 class Skip(FusedStage):
