@@ -117,6 +117,8 @@ HOLDERS: Final[dict[str, Holder]] = {
     "group_by, not read": lambda flow, time: flow.group_by(lambda x: x % 10, max_groups=10),
     "group_by, read": lambda flow, time: flow.group_by(lambda x: x % 10, max_groups=10),
     "pairwise": lambda flow, time: flow.pairwise(),
+    "take_last(1000)": lambda flow, time: flow.take_last(1000),
+    "skip_last(1000)": lambda flow, time: flow.skip_last(1000),
     "distinct_until_changed": lambda flow, time: flow.distinct_until_changed(),
     "on_backpressure_buffer(1000)": lambda flow, time: flow.on_backpressure_buffer(
         1000, overflow="drop_oldest"

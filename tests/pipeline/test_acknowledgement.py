@@ -47,6 +47,8 @@ KEEPS: dict[str, Rows] = {
     "collect": lambda rows: rows.collect(set),
     "to_list": lambda rows: rows.to_list(),
     "last": lambda rows: rows.last(),
+    "take_last": lambda rows: rows.take_last(3),
+    "skip_last": lambda rows: rows.skip_last(3),
     "skip": lambda rows: rows.skip(1),
     "skip_while": lambda rows: rows.skip_while(lambda row: row.n < 3),
     "distinct": lambda rows: rows.distinct(),

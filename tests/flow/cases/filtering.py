@@ -69,6 +69,15 @@ CASES = [
         claims={"cancels_early": True},
     ),
     Case("take_while never", lambda flow: flow.take_while(lambda x: False), lambda given: []),
+    Case(
+        "take_last",
+        lambda flow: flow.take_last(3),
+        lambda given: given[-3:],
+        claims={"errors_overtake": True},  # what has failed has no last elements
+    ),
+    Case("take_last of nothing", lambda flow: flow.take_last(0), lambda given: []),
+    Case("skip_last", lambda flow: flow.skip_last(2), lambda given: given[:-2]),
+    Case("skip_last nothing", lambda flow: flow.skip_last(0), lambda given: given),
     Case("skip", lambda flow: flow.skip(2), lambda given: given[2:]),
     Case("skip nothing", lambda flow: flow.skip(0), lambda given: given),
     Case("skip all", lambda flow: flow.skip(1_000_000), lambda given: []),

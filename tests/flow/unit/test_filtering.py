@@ -148,6 +148,47 @@ def test_last_completes_without_another_request(upstream: ManualPublisher[int]) 
     subscriber.assert_completed()
 
 
+def test_take_last_gives_what_it_holds_as_it_is_wanted(upstream: ManualPublisher[int]) -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    Flow.from_publisher(upstream).take_last(2).subscribe(subscriber)
+    upstream.next(1, 2, 3)
+    upstream.complete()
+    subscriber.assert_elements(2)
+    subscriber.assert_not_ended()
+    subscriber.request(1)
+    subscriber.assert_elements(2, 3)
+    subscriber.assert_completed()
+
+
+@pytest.mark.parametrize(("completes", "lost"), [(False, [2, 3, 4]), (True, [3, 4])])
+def test_elements_that_take_last_holds_are_discarded_when_it_is_cancelled(
+    upstream: ManualPublisher[int], completes: bool, lost: list[int]
+) -> None:
+    discarded: list[int] = []
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    flow = Flow.from_publisher(upstream).do_on_discard(discarded.append)
+    flow.take_last(3).subscribe(subscriber)
+    upstream.next(1, 2, 3, 4)
+    if completes:
+        upstream.complete()
+    subscriber.cancel()
+    assert discarded == lost
+
+
+def test_skip_last_asks_for_as_many_more_as_it_holds(upstream: ManualPublisher[int]) -> None:
+    discarded: list[int] = []
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    flow = Flow.from_publisher(upstream).do_on_discard(discarded.append)
+    flow.skip_last(2).subscribe(subscriber)
+    for number in range(3):
+        upstream.next(number)
+    subscriber.assert_elements(0)
+    assert upstream.requested == 3
+    upstream.complete()
+    subscriber.assert_completed()
+    assert discarded == [1, 2]
+
+
 def test_distinct_fails_beyond_its_capacity_and_names_ways_out() -> None:
     flow = Flow.range(9).distinct(capacity=3)
     subscriber: ManualSubscriber[int] = ManualSubscriber(request=9)

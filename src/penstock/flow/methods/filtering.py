@@ -13,8 +13,10 @@ from penstock.flow.operators.filtering import (
     DistinctUntilChanged,
     Filter,
     Skip,
+    SkipLast,
     SkipWhile,
     Take,
+    TakeLast,
     TakeThrough,
     TakeWhile,
 )
@@ -94,6 +96,30 @@ class Filtering(BaseFlow[T_co]):
         kind = TakeThrough if require_flag("take_while", "inclusive", inclusive) else TakeWhile
         return self._then(kind("take_while", require_function("take_while", condition)))
 
+    def take_last(self, count: int) -> Flow[T_co]:
+        """The last ``count`` elements, or all if there are fewer. It holds as many.
+
+        Emits when: upstream has completed, one element for each that is wanted.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream has completed and the last element is delivered.
+        Cancels when: the subscriber does. The elements that it holds are discarded then.
+
+        Demand: asks for all elements, within the bounds of the boundaries upstream.
+
+        Errors: those from upstream, in place of the elements that it holds. ``ValueError`` at once
+        for a negative ``count``.
+
+        Example:
+            >>> Flow.range(100).take_last(3).to_list().run_sync()
+            [97, 98, 99]
+
+        Marble:
+            a-b-c--|
+            flow.take_last(2)
+            -------(bc|)
+        """
+        return self._then(TakeLast("take_last", require_int("take_last", "count", count, least=0)))
+
     def skip(self, count: int) -> Flow[T_co]:
         """All elements but the first ``count``.
 
@@ -116,6 +142,29 @@ class Filtering(BaseFlow[T_co]):
             ----c-d|
         """
         return self._then(Skip("skip", require_int("skip", "count", count, least=0)))
+
+    def skip_last(self, count: int) -> Flow[T_co]:
+        """All elements but the last ``count``. It holds as many.
+
+        Emits when: an element comes and ``count`` are held: the oldest of them.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes. The elements that it holds are discarded then.
+        Cancels when: the subscriber does.
+
+        Demand: passes through, and ``count`` more for those that it holds.
+
+        Errors: those from upstream. ``ValueError`` at once for a negative ``count``.
+
+        Example:
+            >>> Flow.range(5).skip_last(3).to_list().run_sync()
+            [0, 1]
+
+        Marble:
+            a-b-c-d|
+            flow.skip_last(2)
+            ----a-b|
+        """
+        return self._then(SkipLast("skip_last", require_int("skip_last", "count", count, least=0)))
 
     def skip_while(self, condition: Callable[[T_co], object]) -> Flow[T_co]:
         """The first element for which ``condition`` does not hold, and all after it.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
+
+from penstock.api import UNBOUNDED
 from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.stage import EACH_ALONE, FROM_START, FusedStage
 from penstock.flow.expression import Expression, constants_of, text_of
@@ -12,8 +15,10 @@ __all__ = [
     "DistinctUntilChanged",
     "Filter",
     "Skip",
+    "SkipLast",
     "SkipWhile",
     "Take",
+    "TakeLast",
     "TakeThrough",
     "TakeWhile",
 ]
@@ -88,6 +93,46 @@ class SkipWhile(FunctionStage):
         skipping = loop.local("skipping", "True")
         loop.drop_if(f"{skipping} and {self.result(*values)}")
         loop.line(f"{skipping} = False")
+
+
+class TakeLast(FusedStage):
+    """The last elements, of which it holds as many as it may give."""
+
+    rerun = FROM_START
+    closes = True
+    inputs_per_output = UNBOUNDED
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(name, values=(count, deque))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A queue that forgets the oldest, given at the end."""
+        count, queue = values
+        loop.check()
+        latest = loop.local("latest", f"{queue}((), {count})")
+        loop.line(f"{latest}.append(x)")
+        loop.drop()
+        loop.at_end(f"while {latest}:", f"    x = {latest}.popleft()", "    emit x")
+        loop.at_close(f"discard(run, {latest})")
+
+
+class SkipLast(FusedStage):
+    """All but the last elements: each comes when so many have come after it."""
+
+    rerun = FROM_START
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(name, values=(count, deque))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A queue of those that may be the last."""
+        count, queue = values
+        loop.check()
+        latest = loop.local("latest", f"{queue}()")
+        loop.line(f"{latest}.append(x)")
+        loop.drop_if(f"len({latest}) <= {count}")
+        loop.line(f"x = {latest}.popleft()")
+        loop.at_close(f"discard(run, {latest})")
 
 
 class Distinct(FusedStage):
