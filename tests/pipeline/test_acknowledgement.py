@@ -46,6 +46,7 @@ KEEPS: dict[str, Rows] = {
     "count": lambda rows: rows.count(),
     "collect": lambda rows: rows.collect(set),
     "to_list": lambda rows: rows.to_list(),
+    "single": lambda rows: rows.single(),
     "last": lambda rows: rows.last(),
     "take_last": lambda rows: rows.take_last(3),
     "skip_last": lambda rows: rows.skip_last(3),

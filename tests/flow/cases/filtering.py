@@ -103,6 +103,12 @@ CASES = [
         lambda flow: flow.first(lambda x: x % 4 == 0),
         lambda given: [x for x in given if x % 4 == 0][:1],
     ),
+    Case(
+        "single",
+        lambda flow: flow.first().default_if_empty(-1).single(),
+        lambda given: given[:1] or [-1],
+        claims={"cancels_early": True},
+    ),
     Case("last", lambda flow: flow.last(), lambda given: given[-1:]),
     Case("last of what is taken", lambda flow: flow.take(3).last(), lambda given: given[:3][-1:]),
     Case("distinct", lambda flow: flow.distinct(), lambda given: given),

@@ -139,6 +139,28 @@ def test_first_and_last_of_an_empty_flow_are_empty() -> None:
     assert empty.last().to_list().run_sync() == []
 
 
+def test_single_of_nothing_fails_and_says_so() -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber()
+    Flow.of().single().subscribe(subscriber)
+    subscriber.request(1)
+    subscriber.assert_failed(ValueError, match="exactly one element, and none came; first allows")
+    assert subscriber.error is not None
+    assert subscriber.error.__notes__[0].startswith("in single")
+
+
+def test_single_fails_and_cancels_at_the_second_element(upstream: ManualPublisher[int]) -> None:
+    discarded: list[int] = []
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    flow = Flow.from_publisher(upstream).do_on_discard(discarded.append)
+    flow.single().subscribe(subscriber)
+    assert upstream.requested == 2
+    upstream.next(7, 8)
+    subscriber.assert_elements()
+    subscriber.assert_failed(ValueError, match="exactly one element, and two came, 7 and 8; first")
+    assert upstream.cancelled
+    assert discarded == [7]
+
+
 def test_last_completes_without_another_request(upstream: ManualPublisher[int]) -> None:
     subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
     Flow.from_publisher(upstream).last().subscribe(subscriber)

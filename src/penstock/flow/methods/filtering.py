@@ -12,6 +12,7 @@ from penstock.flow.operators.filtering import (
     Distinct,
     DistinctUntilChanged,
     Filter,
+    Single,
     Skip,
     SkipLast,
     SkipWhile,
@@ -192,6 +193,8 @@ class Filtering(BaseFlow[T_co]):
     def first(self, condition: Callable[[T_co], object] | None = None) -> Flow[T_co]:
         """The first element, or the first one for which ``condition`` holds; none if there is none.
 
+        Where there has to be one, ``single`` says so, or ``switch_if_empty(Flow.error(...))``.
+
         Emits when: that element comes.
         Backpressures when: nothing is wanted.
         Completes when: the element is delivered, or upstream completes.
@@ -214,6 +217,34 @@ class Filtering(BaseFlow[T_co]):
             return self._then(Take("first", 1))
         matching = self._then(Filter("first", require_function("first", condition)))
         return matching._then(Take("first", 1))
+
+    def single(self) -> Flow[T_co]:
+        """The only element; an error if there is none, or more than one.
+
+        Emits when: upstream completes after one element.
+        Backpressures when: the element is not wanted yet.
+        Completes when: the element is delivered.
+        Cancels when: a second element comes, or the subscriber does.
+
+        Demand: two elements, to see whether there is a second.
+
+        Errors: ``ValueError`` if upstream completes without an element, or as soon as a second one
+        comes. Those from upstream.
+
+        Example:
+            >>> Flow.of("only").single().run_sync()
+            'only'
+            >>> Flow.of("first", "second").single().run_sync()
+            Traceback (most recent call last):
+            ...
+            ValueError: single needs exactly one element, and two came, 'first' and 'second'; ...
+
+        Marble:
+            --a-|
+            flow.single()
+            ----(a|)
+        """
+        return self._then(Single("single"))
 
     def last(self) -> Flow[T_co]:
         """The last element; none if there is none.

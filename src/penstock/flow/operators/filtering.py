@@ -9,11 +9,13 @@ from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.stage import EACH_ALONE, FROM_START, FusedStage
 from penstock.flow.expression import Expression, constants_of, text_of
 from penstock.flow.operators.transforming import FunctionStage
+from penstock.runtime import shorten
 
 __all__ = [
     "Distinct",
     "DistinctUntilChanged",
     "Filter",
+    "Single",
     "Skip",
     "SkipLast",
     "SkipWhile",
@@ -93,6 +95,42 @@ class SkipWhile(FunctionStage):
         skipping = loop.local("skipping", "True")
         loop.drop_if(f"{skipping} and {self.result(*values)}")
         loop.line(f"{skipping} = False")
+
+
+class Single(FusedStage):
+    """The only element, which waits for the end."""
+
+    rerun = FROM_START
+    closes = True
+    max_inputs = 2
+    inputs_per_output = 2
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, values=(none_came, second_came))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A variable that is set once, given at the end."""
+        none, second = values
+        loop.check()
+        only = loop.local("only", "None")
+        loop.line(f"if {only} is not None: raise {second}({only}, x)")
+        loop.line(f"{only} = x")
+        loop.drop()
+        loop.at_end(f"if {only} is None: raise {none}()", f"x, {only} = {only}, None", "emit x")
+        loop.at_close(f"if {only} is not None: discard(run, ({only},))")
+
+
+def none_came() -> ValueError:
+    """What ``single`` fails with if there is nothing."""
+    return ValueError("single needs exactly one element, and none came; first allows for none")
+
+
+def second_came(only: object, second: object) -> ValueError:
+    """What ``single`` fails with as soon as there are two."""
+    return ValueError(
+        f"single needs exactly one element, and two came, {shorten(only)} and {shorten(second)}; "
+        "first gives the first of several"
+    )
 
 
 class TakeLast(FusedStage):
