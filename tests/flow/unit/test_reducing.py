@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from penstock.flow import Flow
+from penstock.flow import Flow, X
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 RESULTS: dict[str, tuple[Callable[[Flow[int]], Flow[Any]], Any]] = {
     "reduce": (lambda flow: flow.reduce(0, operator.add), 6),
     "reduce without a seed": (lambda flow: flow.reduce(operator.add), 6),
+    "any": (lambda flow: flow.any(lambda x: x > 5), False),
+    "all": (lambda flow: flow.all(lambda x: x < 5), True),
+    "contains": (lambda flow: flow.contains(5), False),
     "count": (lambda flow: flow.count(), 3),
     "collect": (lambda flow: flow.collect(tuple), (1, 2, 3)),
     "to_list": (lambda flow: flow.to_list(), [1, 2, 3]),
@@ -143,6 +146,9 @@ def test_the_results_of_nothing() -> None:
     assert nothing.reduce(7, operator.add).run_sync() == 7
     assert nothing.reduce(operator.add).to_list().run_sync() == []
     assert nothing.scan(operator.add).to_list().run_sync() == []
+    assert nothing.any(bool).run_sync() is False
+    assert nothing.all(bool).run_sync() is True
+    assert nothing.contains(1).run_sync() is False
     assert nothing.count().run_sync() == 0
     assert nothing.to_list().run_sync() == []
     assert nothing.collect(frozenset).run_sync() == frozenset()
@@ -164,6 +170,41 @@ def test_a_reduction_of_one_element_calls_no_function() -> None:
 def test_a_combination_may_be_none_on_the_way_as_with_a_seed() -> None:
     flow = Flow.of(1, 2, 3).reduce(lambda total, x: None if x == 2 else x)  # type: ignore[arg-type, return-value]
     assert flow.run_sync() == 3
+
+
+@pytest.mark.parametrize(
+    ("apply", "answer"),
+    [
+        (lambda flow: flow.any(lambda x: x == 2), True),
+        (lambda flow: flow.all(lambda x: x < 2), False),
+        (lambda flow: flow.contains(2), True),
+    ],
+    ids=["any", "all", "contains"],
+)
+def test_an_answer_comes_and_cancels_as_soon_as_it_is_known(
+    apply: Callable[[Flow[int]], Flow[Any]], answer: bool
+) -> None:
+    upstream: ManualPublisher[int] = ManualPublisher()
+    subscriber: ManualSubscriber[bool] = ManualSubscriber(request=1)
+    apply(Flow.from_publisher(upstream)).subscribe(subscriber)
+    upstream.next(1)
+    subscriber.assert_elements()
+    upstream.next(2)
+    subscriber.assert_elements(answer)
+    subscriber.assert_completed()
+    assert upstream.cancelled
+
+
+def test_contains_compares_as_python_does() -> None:
+    not_a_number = float("nan")
+    assert Flow.of(1.0, not_a_number).contains(not_a_number).run_sync() is True
+    assert Flow.of(1.0, 2.0).contains(float("nan")).run_sync() is False
+    assert Flow.of(1.0, 2.0).contains(2).run_sync() is True
+
+
+def test_contains_takes_no_expression() -> None:
+    with pytest.raises(TypeError, match="contains needs an element, and takes no expression"):
+        Flow.of(1).contains(X > 1)
 
 
 def test_each_run_collects_into_a_list_of_its_own() -> None:

@@ -6,9 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Never, TypeVar, overload
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_callable, require_combination, require_function
+from penstock.flow.checks import (
+    require_callable,
+    require_combination,
+    require_element,
+    require_function,
+)
 from penstock.flow.expression import Expression
-from penstock.flow.operators.reducing import Collect, Fold, ForEach
+from penstock.flow.operators.reducing import AllMatch, AnyMatch, Collect, Fold, ForEach
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -82,6 +87,80 @@ class Reducing(BaseFlow[T_co]):
             -------(3|)
         """
         return self._then(Fold("count", 0, Expression("({a} + 1)")))
+
+    def any(self, condition: Callable[[T_co], object]) -> Flow[bool]:
+        """One element: whether ``condition`` holds for any element. It does not for an empty flow.
+
+        Emits when: an element comes for which it holds, or upstream completes.
+        Backpressures when: the answer is not wanted yet.
+        Completes when: the answer is delivered.
+        Cancels when: an element comes for which it holds, or the subscriber does, or ``condition``
+        raises.
+
+        Demand: asks for all elements, within the bounds of the boundaries upstream.
+
+        Errors: what ``condition`` raises.
+
+        Example:
+            >>> Flow.range(1_000_000).any(lambda x: x > 2).run_sync()
+            True
+
+        Marble:
+            1-2-9-3|
+            flow.any(X > "5")
+            ----({True}|)
+        """
+        return self._then(AnyMatch("any", require_function("any", condition)))
+
+    def all(self, condition: Callable[[T_co], object]) -> Flow[bool]:
+        """One element: whether ``condition`` holds for all elements. It does for an empty flow.
+
+        Emits when: an element comes for which it does not hold, or upstream completes.
+        Backpressures when: the answer is not wanted yet.
+        Completes when: the answer is delivered.
+        Cancels when: an element comes for which it does not hold, or the subscriber does, or
+        ``condition`` raises.
+
+        Demand: asks for all elements, within the bounds of the boundaries upstream.
+
+        Errors: what ``condition`` raises.
+
+        Example:
+            >>> Flow.of("a", "b").all(str.islower).run_sync()
+            True
+
+        Marble:
+            1-2-9-3|
+            flow.all(X < "5")
+            ----({False}|)
+        """
+        return self._then(AllMatch("all", require_function("all", condition)))
+
+    def contains(self, element: object) -> Flow[bool]:
+        """One element: whether there is ``element``, or one that is equal to it, as ``in`` has it.
+
+        Emits when: such an element comes, or upstream completes.
+        Backpressures when: the answer is not wanted yet.
+        Completes when: the answer is delivered.
+        Cancels when: such an element comes, or the subscriber does, or a comparison raises.
+
+        Demand: asks for all elements, within the bounds of the boundaries upstream.
+
+        Errors: what a comparison raises. ``TypeError`` at once for ``None``, which is no element.
+
+        Example:
+            >>> Flow.of("to", "be").contains("be").run_sync()
+            True
+
+        Marble:
+            a-b-c-d|
+            flow.contains("b")
+            --({True}|)
+        """
+        if isinstance(element, Expression):
+            raise TypeError("contains needs an element, and takes no expression; any does")
+        sought = require_element("contains", element)
+        return self._then(AnyMatch("contains", Expression("({x} is {0} or {x} == {0})", (sought,))))
 
     def collect(self, container: Callable[[list[T_co]], R]) -> Flow[R]:
         """One element: what ``container`` makes of the list of all elements.
