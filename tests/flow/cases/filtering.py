@@ -20,6 +20,14 @@ def first_of_each_remainder(given: list[int]) -> list[int]:
     return list(found.values())
 
 
+def far_from_the_one_before(given: list[int]) -> list[int]:
+    far: list[int] = []
+    for x in given:
+        if not far or abs(far[-1] // 2 - x // 2) >= 3:
+            far.append(x)
+    return far
+
+
 CASES = [
     Case(
         "take",
@@ -126,5 +134,10 @@ CASES = [
         "distinct_until_changed by a key",
         lambda flow: flow.distinct_until_changed(X // 4),
         lambda given: [next(group) for _, group in groupby(given, lambda x: x // 4)],
+    ),
+    Case(
+        "distinct_until_changed by a comparison",
+        lambda flow: flow.distinct_until_changed(X // 2, equal=lambda a, b: abs(a - b) < 3),
+        far_from_the_one_before,
     ),
 ]

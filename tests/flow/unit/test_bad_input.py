@@ -65,8 +65,8 @@ GOOD: dict[str, Any] = {
 """An argument for each parameter that has no default."""
 
 FUNCTIONS = {
-    "combine", "condition", "container", "factory", "flow_factory", "function", "key", "on_drop",
-    "predicate", "report", "resource_factory", "step", "until",
+    "combine", "condition", "container", "equal", "factory", "flow_factory", "function", "key",
+    "on_drop", "predicate", "report", "resource_factory", "step", "until",
 }  # fmt: skip
 SIZES = {
     "capacity", "concurrency", "count", "high", "low", "max_groups", "n", "prefetch", "size",

@@ -244,6 +244,18 @@ def test_distinct_until_changed_takes_keys_that_are_none() -> None:
     assert flow.to_list().run_sync() == ["a", "ab"]
 
 
+def test_distinct_until_changed_compares_the_previous_key_with_the_current_one() -> None:
+    compared: list[tuple[str, str]] = []
+
+    def equal(previous: str, current: str) -> bool:
+        compared.append((previous, current))
+        return previous == current
+
+    flow = Flow.of("a", "A", "b").distinct_until_changed(str.lower, equal=equal)
+    assert flow.to_list().run_sync() == ["a", "b"]
+    assert compared == [("a", "a"), ("a", "b")]
+
+
 class Choosy:
     """A key that cannot be compared with anything else."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Final, TypeVar
+from operator import eq
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_function
@@ -303,21 +304,35 @@ class Filtering(BaseFlow[T_co]):
         most = require_int("distinct", "capacity", capacity)
         return self._then(Distinct("distinct", function, most))
 
-    def distinct_until_changed(self, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:
+    def distinct_until_changed(
+        self,
+        key: Callable[[T_co], Any] | None = None,
+        *,
+        equal: Callable[[Any, Any], object] | None = None,
+    ) -> Flow[T_co]:
         """The elements that are not equal to the one before them, or whose ``key`` is not.
+
+        With ``equal``, that says whether they are: ``equal(previous, current)`` is called with the
+        keys, or with the elements if there is no ``key``. The previous one is the last that was
+        not left out, so elements that change little by little come from time to time.
 
         Emits when: the first element comes, or one with another key than the one before it.
         Backpressures when: nothing is wanted.
         Completes when: upstream completes.
-        Cancels when: the subscriber does, or ``key`` raises.
+        Cancels when: the subscriber does, or ``key`` or ``equal`` raises.
 
         Demand: passes through; each element that is left out is replaced by another one.
 
-        Errors: what ``key``, or a comparison, raises.
+        Errors: what ``key``, ``equal``, or a comparison, raises.
 
         Example:
             >>> Flow.of(1, 1, 2, 2, 1).distinct_until_changed().to_list().run_sync()
             [1, 2, 1]
+            >>> readings = Flow.of(20.0, 20.1, 20.3, 20.6, 20.5)
+            >>> readings.distinct_until_changed(
+            ...     equal=lambda previous, current: abs(current - previous) < 0.5
+            ... ).to_list().run_sync()
+            [20.0, 20.6]
 
         Marble:
             a-a-b-b-a|
@@ -326,4 +341,7 @@ class Filtering(BaseFlow[T_co]):
         """
         operator = "distinct_until_changed"
         function = require_function(operator, X if key is None else key)
-        return self._then(DistinctUntilChanged(operator, function))
+        compare = require_function(
+            operator, eq if equal is None else equal, arguments=("{a}", "{x}")
+        )
+        return self._then(DistinctUntilChanged(operator, function, compare))

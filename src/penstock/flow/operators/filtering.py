@@ -203,17 +203,27 @@ def too_many_keys(capacity: int) -> OverflowError:
     )
 
 
-class DistinctUntilChanged(FunctionStage):
-    """The elements whose key is not that of the element before."""
+class DistinctUntilChanged(FusedStage):
+    """The elements whose key is not that of the element before, as ``equal`` compares them.
+
+    Calls both functions on the thread that pulls the run.
+    """
 
     rerun = FROM_START
 
+    def __init__(self, name: str, key: Expression, equal: Expression) -> None:
+        self._key, self._equal = text_of(key), text_of(equal)
+        self._keys = len(constants_of(key))
+        shape = f"{self._key} {self._equal}"
+        super().__init__(name, shape, (*constants_of(key), *constants_of(equal)))
+
     def generate(self, loop: LoopCode, *values: str) -> None:
-        """A variable for the key of the element before."""
+        """A variable for the key of the element that was the last to go on."""
         begun, key = loop.local("begun", "False"), loop.local("key", "None")
         previous = loop.local("previous", "None")
-        loop.line(f"{key} = {self.result(*values)}")
-        loop.drop_if(f"{begun} and {key} == {previous}")
+        loop.line(f"{key} = {self._key.format(*values[: self._keys], x='x')}")
+        equal = self._equal.format(*values[self._keys :], a=previous, x=key)
+        loop.drop_if(f"{begun} and {equal}")
         loop.line(f"{begun}, {previous} = True, {key}")
 
 
