@@ -73,6 +73,11 @@ CASES = [
     ),
     Case("pairwise", lambda flow: flow.pairwise(), lambda given: list(pairwise(given))),
     Case(
+        "pipe",
+        lambda flow: flow.pipe(lambda flow, n: flow.map(X + n), 2),
+        lambda given: [x + 2 for x in given],
+    ),
+    Case(
         "a chain of them",
         lambda flow: (
             flow.map(X + 1)

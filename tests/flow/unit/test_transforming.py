@@ -160,3 +160,10 @@ def test_the_first_element_of_pairwise_is_replaced_by_another_one() -> None:
 def test_each_run_counts_and_pairs_from_its_own_beginning() -> None:
     flow = Flow.of("a", "b").enumerate().pairwise().to_list()
     assert flow.run_sync() == flow.run_sync() == [((0, "a"), (1, "b"))]
+
+
+def test_pipe_gives_what_the_function_returns_whatever_that_is() -> None:
+    def describe(flow: Flow[int], word: str, *, times: int = 1) -> str:
+        return f"{flow!r} {word}" * times
+
+    assert Flow.range(3).pipe(describe, "there", times=2) == "<Flow: range> there" * 2

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_combination, require_function
+from penstock.flow.checks import require_callable, require_combination, require_function
 from penstock.flow.operators.filtering import Filter
 from penstock.flow.operators.transforming import (
     Enumerate,
@@ -26,6 +26,7 @@ __all__ = ["Transforming"]
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 R = TypeVar("R")
+P = ParamSpec("P")
 
 
 class Transforming(BaseFlow[T_co]):
@@ -214,3 +215,37 @@ class Transforming(BaseFlow[T_co]):
             --{ab}--{bc}|
         """
         return self._then(Pairwise("pairwise"))
+
+    def pipe(
+        self,
+        function: Callable[Concatenate[Flow[T_co], P], R],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> R:
+        """What ``function`` makes of this flow: an operator of your own, within a chain of others.
+
+        ``flow.pipe(function, *arguments)`` is ``function(flow, *arguments)``, called at once. An
+        error in one of its operators names the line of ``function`` that made it.
+
+        Emits when: what ``function`` returned does.
+        Backpressures when: what ``function`` returned does.
+        Completes when: what ``function`` returned does.
+        Cancels when: what ``function`` returned does.
+
+        Demand: that of the operators which ``function`` uses.
+
+        Errors: what ``function`` raises, at once; those of the operators that it uses.
+
+        Example:
+            >>> def differences(flow):
+            ...     return flow.pairwise().map(lambda pair: pair[1] - pair[0])
+            >>> Flow.of(1, 4, 9).pipe(differences).filter(X > 3).to_list().run_sync()
+            [5]
+
+        Marble:
+            a-b--c|
+            flow.pipe(lambda flow, count: flow.skip(count).map(str.upper), 1)
+            --B--C|
+        """
+        assert isinstance(self, BaseFlow.flow)
+        return require_callable("pipe", function)(self, *arguments, **options)
