@@ -131,6 +131,7 @@ HOLDERS: Final[dict[str, Holder]] = {
     "debounce": lambda flow, time: flow.debounce(1, clock=time),
     "throttle": lambda flow, time: flow.throttle(1, clock=time),
     "throttle(last=True)": lambda flow, time: flow.throttle(1, last=True, clock=time),
+    "sample": lambda flow, time: flow.sample(1, clock=time),
     "timeout": lambda flow, time: flow.timeout(1, clock=time),
     "retry": lambda flow, time: flow.retry(3),
     "repeat": lambda flow, time: flow.repeat(2),

@@ -60,6 +60,7 @@ KEEPS: dict[str, Rows] = {
     "delay": lambda rows: rows.delay(0.1),
     "debounce": lambda rows: rows.debounce(0.1),
     "throttle latest": lambda rows: rows.throttle(0.1, last=True),
+    "sample": lambda rows: rows.sample(0.1),
     "with_latest_from": lambda rows: rows.with_latest_from(OTHER),
     "start_with": lambda rows: rows.start_with(0),
     "then": lambda rows: rows.then(OTHER),

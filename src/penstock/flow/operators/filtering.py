@@ -1,4 +1,4 @@
-"""Fewer elements: ``filter``, ``take*``, ``skip*``, ``distinct*``."""
+"""Fewer elements: ``filter``, ``take*``, ``skip*``, ``single``, ``distinct*``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other elements: ``map``, ``map_not_none``, ``flat_map_iterable``, ``scan``, ``enumerate``."""
+"""Other elements: ``map``, ``flat_map_iterable``, ``scan``, ``enumerate``, ``pairwise`` ..."""
 
 from __future__ import annotations
 
