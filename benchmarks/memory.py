@@ -111,6 +111,7 @@ HOLDERS: Final[dict[str, Holder]] = {
     "take_until": lambda flow, time: flow.take_until(Flow.never()),
     "buffer(size=100)": lambda flow, time: flow.buffer(size=100),
     "buffer(size=100, every=1)": lambda flow, time: flow.buffer(size=100, every=1, clock=time),
+    "buffer(size=100, step=1)": lambda flow, time: flow.buffer(size=100, step=1),
     "buffer(until=...)": lambda flow, time: flow.buffer(until=lambda x: x % 100 == 0),
     "window(size=100), not read": lambda flow, time: flow.window(size=100),
     "window(size=100), read": lambda flow, time: flow.window(size=100),

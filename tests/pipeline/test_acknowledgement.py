@@ -27,6 +27,7 @@ async def same(row: Any) -> Any:
 KEEPS: dict[str, Rows] = {
     "buffer": lambda rows: rows.buffer(3),
     "buffer every": lambda rows: rows.buffer(3, every=1.0),
+    "buffer step": lambda rows: rows.buffer(3, step=1),
     "window": lambda rows: rows.window(3),
     "group_by": lambda rows: rows.group_by(lambda row: row.n),
     "publish_on": lambda rows: rows.publish_on(POOL),
