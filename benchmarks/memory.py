@@ -111,11 +111,15 @@ HOLDERS: Final[dict[str, Holder]] = {
     "take_until": lambda flow, time: flow.take_until(Flow.never()),
     "buffer(size=100)": lambda flow, time: flow.buffer(size=100),
     "buffer(size=100, every=1)": lambda flow, time: flow.buffer(size=100, every=1, clock=time),
+    "buffer(size=100, step=1)": lambda flow, time: flow.buffer(size=100, step=1),
     "buffer(until=...)": lambda flow, time: flow.buffer(until=lambda x: x % 100 == 0),
     "window(size=100), not read": lambda flow, time: flow.window(size=100),
     "window(size=100), read": lambda flow, time: flow.window(size=100),
     "group_by, not read": lambda flow, time: flow.group_by(lambda x: x % 10, max_groups=10),
     "group_by, read": lambda flow, time: flow.group_by(lambda x: x % 10, max_groups=10),
+    "pairwise": lambda flow, time: flow.pairwise(),
+    "take_last(1000)": lambda flow, time: flow.take_last(1000),
+    "skip_last(1000)": lambda flow, time: flow.skip_last(1000),
     "distinct_until_changed": lambda flow, time: flow.distinct_until_changed(),
     "on_backpressure_buffer(1000)": lambda flow, time: flow.on_backpressure_buffer(
         1000, overflow="drop_oldest"
@@ -128,6 +132,7 @@ HOLDERS: Final[dict[str, Holder]] = {
     "debounce": lambda flow, time: flow.debounce(1, clock=time),
     "throttle": lambda flow, time: flow.throttle(1, clock=time),
     "throttle(last=True)": lambda flow, time: flow.throttle(1, last=True, clock=time),
+    "sample": lambda flow, time: flow.sample(1, clock=time),
     "timeout": lambda flow, time: flow.timeout(1, clock=time),
     "retry": lambda flow, time: flow.retry(3),
     "repeat": lambda flow, time: flow.repeat(2),

@@ -58,6 +58,7 @@ LOSSY = [
     Case("on_backpressure_latest", lambda flow: flow.on_backpressure_latest(), list),
     Case("debounce", lambda flow: flow.debounce(1, clock=VirtualTime()), list),
     Case("throttle", lambda flow: flow.throttle(1, clock=VirtualTime()), list),
+    Case("sample", lambda flow: flow.sample(1, clock=VirtualTime()), list),
     Case(
         "throttle to the last", lambda flow: flow.throttle(1, last=True, clock=VirtualTime()), list
     ),

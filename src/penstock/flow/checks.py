@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.expression import Expression, inlined
+from penstock.flow.operators.transforming import NO_SEED
 from penstock.runtime import shorten
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "require_awaitable",
     "require_awaiting_function",
     "require_callable",
+    "require_combination",
     "require_element",
     "require_function",
     "require_inner_publisher",
@@ -36,7 +38,7 @@ AWAITS_INSTEAD: Final = {
 ITERABLES_INSTEAD: Final = {"switch_map": "from_iterable makes a flow of"}
 TAKES_NO_ELEMENTS: Final = (
     "collect", "conflate", "do_finally", "do_on_discard", "do_on_error", "on_backpressure_drop",
-    "on_error_map", "on_error_resume", "Retry", "using", "watch_stalls",
+    "on_error_map", "on_error_resume", "pipe", "Retry", "using", "watch_stalls",
 )  # fmt: skip
 
 
@@ -80,6 +82,13 @@ def require_function(
     if not callable(function):
         raise TypeError(f"{operator} needs a function, not {shorten(function)}")
     return inlined(require_callable(operator, function), arguments=arguments)
+
+
+def require_combination(operator: str, seed: object, function: object) -> tuple[object, Expression]:
+    """A seed, and the text that calls a function of two arguments; one alone is the function."""
+    if function is None:
+        seed, function = NO_SEED, seed
+    return seed, require_function(operator, function, arguments=("{a}", "{x}"))
 
 
 def require_iterable(operator: str, iterable: Iterable[T]) -> Iterable[T]:

@@ -131,6 +131,16 @@ CASES = [
         claims={"errors_overtake": False},  # they wait for keys that wait for room
     ),
     Case(
+        "buffer that overlaps",
+        lambda flow: flow.buffer(3, step=2),
+        lambda given: [given[at : at + 3] for at in range(0, len(given), 2)],
+    ),
+    Case(
+        "buffer that leaves out",
+        lambda flow: flow.buffer(2, step=3),
+        lambda given: [given[at : at + 2] for at in range(0, len(given), 3)],
+    ),
+    Case(
         "window by size",
         lambda flow: flow.window(3).flat_map(lambda window: window.to_list()),
         threes,

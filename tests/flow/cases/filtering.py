@@ -8,11 +8,24 @@ from penstock.flow import X
 from tests.flow.case import Case
 
 
+def through_first_multiple_of_five(given: list[int]) -> list[int]:
+    fitting = list(takewhile(lambda x: x % 5, given))
+    return given[: len(fitting) + 1]
+
+
 def first_of_each_remainder(given: list[int]) -> list[int]:
     found: dict[int, int] = {}
     for x in given:
         found.setdefault(x % 3, x)
     return list(found.values())
+
+
+def far_from_the_one_before(given: list[int]) -> list[int]:
+    far: list[int] = []
+    for x in given:
+        if not far or abs(far[-1] // 2 - x // 2) >= 3:
+            far.append(x)
+    return far
 
 
 CASES = [
@@ -57,7 +70,22 @@ CASES = [
         lambda flow: flow.take_while(lambda x: x % 5),
         lambda given: list(takewhile(lambda x: x % 5, given)),
     ),
+    Case(
+        "take_while, inclusive",
+        lambda flow: flow.take_while(X % 5, inclusive=True),
+        through_first_multiple_of_five,
+        claims={"cancels_early": True},
+    ),
     Case("take_while never", lambda flow: flow.take_while(lambda x: False), lambda given: []),
+    Case(
+        "take_last",
+        lambda flow: flow.take_last(3),
+        lambda given: given[-3:],
+        claims={"errors_overtake": True},  # what has failed has no last elements
+    ),
+    Case("take_last of nothing", lambda flow: flow.take_last(0), lambda given: []),
+    Case("skip_last", lambda flow: flow.skip_last(2), lambda given: given[:-2]),
+    Case("skip_last nothing", lambda flow: flow.skip_last(0), lambda given: given),
     Case("skip", lambda flow: flow.skip(2), lambda given: given[2:]),
     Case("skip nothing", lambda flow: flow.skip(0), lambda given: given),
     Case("skip all", lambda flow: flow.skip(1_000_000), lambda given: []),
@@ -83,6 +111,12 @@ CASES = [
         lambda flow: flow.first(lambda x: x % 4 == 0),
         lambda given: [x for x in given if x % 4 == 0][:1],
     ),
+    Case(
+        "single",
+        lambda flow: flow.first().default_if_empty(-1).single(),
+        lambda given: given[:1] or [-1],
+        claims={"cancels_early": True},
+    ),
     Case("last", lambda flow: flow.last(), lambda given: given[-1:]),
     Case("last of what is taken", lambda flow: flow.take(3).last(), lambda given: given[:3][-1:]),
     Case("distinct", lambda flow: flow.distinct(), lambda given: given),
@@ -100,5 +134,10 @@ CASES = [
         "distinct_until_changed by a key",
         lambda flow: flow.distinct_until_changed(X // 4),
         lambda given: [next(group) for _, group in groupby(given, lambda x: x // 4)],
+    ),
+    Case(
+        "distinct_until_changed by a comparison",
+        lambda flow: flow.distinct_until_changed(X // 2, equal=lambda a, b: abs(a - b) < 3),
+        far_from_the_one_before,
     ),
 ]

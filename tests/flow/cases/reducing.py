@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+from functools import reduce
 
+from penstock.flow import X
 from tests.flow.case import Case
 
 CASES = [
@@ -16,6 +18,29 @@ CASES = [
         "reduce with an operator",
         lambda flow: flow.reduce(5, operator.sub),
         lambda given: [5 - sum(given)],
+    ),
+    Case(
+        "reduce without a seed",
+        lambda flow: flow.reduce(operator.sub),
+        lambda given: [reduce(operator.sub, given)] if given else [],
+    ),
+    Case(
+        "any",
+        lambda flow: flow.any(lambda x: x % 5 == 0),
+        lambda given: [any(x % 5 == 0 for x in given)],
+        claims={"cancels_early": True},
+    ),
+    Case(
+        "all",
+        lambda flow: flow.all(X % 5),
+        lambda given: [all(x % 5 for x in given)],
+        claims={"cancels_early": True},
+    ),
+    Case(
+        "contains",
+        lambda flow: flow.contains(3),
+        lambda given: [3 in given],
+        claims={"cancels_early": True},
     ),
     Case("collect", lambda flow: flow.collect(frozenset), lambda given: [frozenset(given)]),
     Case("count", lambda flow: flow.count(), lambda given: [len(given)]),

@@ -43,6 +43,17 @@ CASES = [
         lambda flow: flow.throttle(HOUR, last=True, clock=VirtualTime()),
         lambda given: given[-1:],
     ),
+    Case(
+        "sample in quiet times",
+        lambda flow: flow.sample(1, clock=Hurrying(HOUR)),
+        list,
+        claims={"prefetch": 1},  # the latest element is held
+    ),
+    Case(
+        "sample while elements come",
+        lambda flow: flow.sample(HOUR, clock=VirtualTime()),
+        lambda given: given[-1:],
+    ),
     Case("timeout", lambda flow: flow.timeout(HOUR, clock=VirtualTime()), list),
     Case(
         "timeout with a fallback",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from penstock.flow import X
 from tests.flow.case import Case
@@ -60,6 +60,22 @@ CASES = [
         "scan",
         lambda flow: flow.scan(10, lambda total, x: total + x),
         lambda given: list(accumulate(given, initial=10))[1:],
+    ),
+    Case(
+        "scan without a seed",
+        lambda flow: flow.scan(lambda total, x: total * 2 + x),
+        lambda given: list(accumulate(given, lambda total, x: total * 2 + x)),
+    ),
+    Case(
+        "enumerate",
+        lambda flow: flow.enumerate(start=-1),
+        lambda given: list(enumerate(given, start=-1)),
+    ),
+    Case("pairwise", lambda flow: flow.pairwise(), lambda given: list(pairwise(given))),
+    Case(
+        "pipe",
+        lambda flow: flow.pipe(lambda flow, n: flow.map(X + n), 2),
+        lambda given: [x + 2 for x in given],
     ),
     Case(
         "a chain of them",

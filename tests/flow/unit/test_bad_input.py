@@ -65,15 +65,15 @@ GOOD: dict[str, Any] = {
 """An argument for each parameter that has no default."""
 
 FUNCTIONS = {
-    "combine", "condition", "container", "factory", "flow_factory", "function", "key", "on_drop",
-    "predicate", "report", "resource_factory", "step", "until",
+    "combine", "condition", "container", "equal", "factory", "flow_factory", "function", "key",
+    "on_drop", "predicate", "report", "resource_factory", "step", "until",
 }  # fmt: skip
 SIZES = {
     "capacity", "concurrency", "count", "high", "low", "max_groups", "n", "prefetch", "size",
     "subscribers", "times",
 }  # fmt: skip
 DURATIONS = {"after", "delay", "every", "grace", "seconds", "within"}
-FLAGS = {"delay_errors", "last", "ordered"}
+FLAGS = {"delay_errors", "inclusive", "last", "ordered"}
 PUBLISHERS = {"fallback", "publisher", "publishers"}
 KINDS = {"only"}
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -102,6 +102,8 @@ def caller(kind: type, name: str, parameter: str) -> Callable[[Any], object]:
         given: dict[str, Any] = {}
         if name in ("buffer", "window") and parameter in ("clock", "prefetch"):
             given["every"] = 1
+        if name == "buffer" and parameter == "step":
+            given["size"] = 3
         for each in inspect.signature(function).parameters.values():
             if each.name == parameter and each.kind is each.VAR_POSITIONAL:
                 return function(argument)
@@ -116,6 +118,8 @@ def caller(kind: type, name: str, parameter: str) -> Callable[[Any], object]:
 
 def bad_arguments(operator: str, parameter: str) -> list[object]:
     """What a parameter of this meaning must refuse."""
+    if parameter in SIZES or (operator, parameter) == ("buffer", "step"):
+        return [-1, True, 1.5, nan, inf, "3", 10**30, X, Flow.empty(), [1]]
     if parameter in FUNCTIONS:
         bad: list[object] = [5, "text", nan, [len], (), object(), asynchronous_generator]
         if parameter != "until":
@@ -123,8 +127,6 @@ def bad_arguments(operator: str, parameter: str) -> list[object]:
         if operator != "map_async":
             bad += [coroutine, AsynchronousCall()]
         return bad
-    if parameter in SIZES:
-        return [-1, True, 1.5, nan, inf, "3", 10**30, X, Flow.empty(), [1]]
     if parameter in DURATIONS:
         return [-1, -0.5, True, nan, inf, -inf, 10**30, "3", timedelta(-1), X, Flow.empty()]
     if parameter in FLAGS:
@@ -146,6 +148,7 @@ def bad_arguments(operator: str, parameter: str) -> list[object]:
         "listener": [None, 5, object(), ManualSubscriber, X],
         "name": [5, X, " "],
         "overflow": [None, "all", 5, X, ["error"]],
+        "start": [None, 1.5, nan, "3"],
         "policy": [None, -1, True, "3", 1.5],
         "text": [None, 5, X, " "],
     }.get(parameter, [])

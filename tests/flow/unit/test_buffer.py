@@ -209,3 +209,26 @@ def test_buffer_says_what_it_needs() -> None:
         flow.buffer(until="now")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="buffer needs a clock"):
         flow.buffer(every=1, clock="noon")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5])
+def test_lists_that_begin_some_steps_apart_are_slices(step: int) -> None:
+    flow = Flow.range(10).buffer(3, step=step)
+    assert flow.to_list().run_sync() == [list(range(10))[at : at + 3] for at in range(0, 10, step)]
+
+
+@pytest.mark.parametrize(("sent", "lost"), [((1, 2, 3), []), ((1, 2, 3, 4), [4])])
+def test_only_elements_that_no_sliding_list_has_delivered_are_discarded(
+    sent: tuple[int, ...], lost: list[int]
+) -> None:
+    publisher, subscriber, discarded = live(size=3, step=2)
+    publisher.next(*sent)
+    subscriber.assert_elements([1, 2, 3])
+    subscriber.cancel()
+    assert discarded == lost
+
+
+@pytest.mark.parametrize("more", [{"every": 1}, {"until": bool}, {"size": None, "every": 1}])
+def test_a_step_goes_with_size_alone(more: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="buffer: step, here 2, goes with size, and with nothing"):
+        Flow.range(3).buffer(**{"size": 3, "step": 2, **more})

@@ -90,6 +90,17 @@ def test_take_while_cancels_at_the_first_element_that_does_not_fit(
     assert upstream.cancelled
 
 
+def test_an_inclusive_take_while_completes_and_cancels_with_the_last_element(
+    upstream: ManualPublisher[int],
+) -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=2)
+    Flow.from_publisher(upstream).take_while(X < 3, inclusive=True).subscribe(subscriber)
+    upstream.next(1, 3)
+    subscriber.assert_elements(1, 3)
+    subscriber.assert_completed()
+    assert upstream.cancelled
+
+
 def test_skip_replaces_what_it_leaves_out(upstream: ManualPublisher[int]) -> None:
     subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
     Flow.from_publisher(upstream).skip(2).subscribe(subscriber)
@@ -128,6 +139,28 @@ def test_first_and_last_of_an_empty_flow_are_empty() -> None:
     assert empty.last().to_list().run_sync() == []
 
 
+def test_single_of_nothing_fails_and_says_so() -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber()
+    Flow.of().single().subscribe(subscriber)
+    subscriber.request(1)
+    subscriber.assert_failed(ValueError, match="exactly one element, and none came; first allows")
+    assert subscriber.error is not None
+    assert subscriber.error.__notes__[0].startswith("in single")
+
+
+def test_single_fails_and_cancels_at_the_second_element(upstream: ManualPublisher[int]) -> None:
+    discarded: list[int] = []
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    flow = Flow.from_publisher(upstream).do_on_discard(discarded.append)
+    flow.single().subscribe(subscriber)
+    assert upstream.requested == 2
+    upstream.next(7, 8)
+    subscriber.assert_elements()
+    subscriber.assert_failed(ValueError, match="exactly one element, and two came, 7 and 8; first")
+    assert upstream.cancelled
+    assert discarded == [7]
+
+
 def test_last_completes_without_another_request(upstream: ManualPublisher[int]) -> None:
     subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
     Flow.from_publisher(upstream).last().subscribe(subscriber)
@@ -135,6 +168,47 @@ def test_last_completes_without_another_request(upstream: ManualPublisher[int]) 
     upstream.complete()
     subscriber.assert_elements(3)
     subscriber.assert_completed()
+
+
+def test_take_last_gives_what_it_holds_as_it_is_wanted(upstream: ManualPublisher[int]) -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    Flow.from_publisher(upstream).take_last(2).subscribe(subscriber)
+    upstream.next(1, 2, 3)
+    upstream.complete()
+    subscriber.assert_elements(2)
+    subscriber.assert_not_ended()
+    subscriber.request(1)
+    subscriber.assert_elements(2, 3)
+    subscriber.assert_completed()
+
+
+@pytest.mark.parametrize(("completes", "lost"), [(False, [2, 3, 4]), (True, [3, 4])])
+def test_elements_that_take_last_holds_are_discarded_when_it_is_cancelled(
+    upstream: ManualPublisher[int], completes: bool, lost: list[int]
+) -> None:
+    discarded: list[int] = []
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    flow = Flow.from_publisher(upstream).do_on_discard(discarded.append)
+    flow.take_last(3).subscribe(subscriber)
+    upstream.next(1, 2, 3, 4)
+    if completes:
+        upstream.complete()
+    subscriber.cancel()
+    assert discarded == lost
+
+
+def test_skip_last_asks_for_as_many_more_as_it_holds(upstream: ManualPublisher[int]) -> None:
+    discarded: list[int] = []
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+    flow = Flow.from_publisher(upstream).do_on_discard(discarded.append)
+    flow.skip_last(2).subscribe(subscriber)
+    for number in range(3):
+        upstream.next(number)
+    subscriber.assert_elements(0)
+    assert upstream.requested == 3
+    upstream.complete()
+    subscriber.assert_completed()
+    assert discarded == [1, 2]
 
 
 def test_distinct_fails_beyond_its_capacity_and_names_ways_out() -> None:
@@ -168,6 +242,18 @@ def test_distinct_forgets_between_runs() -> None:
 def test_distinct_until_changed_takes_keys_that_are_none() -> None:
     flow = Flow.of("a", "b", "ab").distinct_until_changed({"ab": 1}.get)
     assert flow.to_list().run_sync() == ["a", "ab"]
+
+
+def test_distinct_until_changed_compares_the_previous_key_with_the_current_one() -> None:
+    compared: list[tuple[str, str]] = []
+
+    def equal(previous: str, current: str) -> bool:
+        compared.append((previous, current))
+        return previous == current
+
+    flow = Flow.of("a", "A", "b").distinct_until_changed(str.lower, equal=equal)
+    assert flow.to_list().run_sync() == ["a", "b"]
+    assert compared == [("a", "a"), ("a", "b")]
 
 
 class Choosy:

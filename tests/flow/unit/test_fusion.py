@@ -94,6 +94,8 @@ FAILING: dict[str, Callable[[], Flow[Any]]] = {
     "distinct": lambda: Flow.range(5).distinct(fail_at_two),
     "distinct_until_changed": lambda: Flow.range(5).distinct_until_changed(fail_at_two),
     "reduce": lambda: Flow.range(5).reduce(0, fail_at_two),
+    "any": lambda: Flow.range(5).any(lambda x: not fail_at_two(x)),
+    "all": lambda: Flow.range(5).all(fail_at_two),
     "collect": lambda: Flow.range(5).collect(lambda elements: fail_at_two(*elements)),
     "for_each": lambda: Flow.range(5).for_each(fail_at_two),
     "from_iterable": lambda: Flow.from_iterable(fail_at_two(x) for x in range(5)),

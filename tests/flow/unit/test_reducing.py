@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
-from penstock.flow import Flow
+from penstock.flow import Flow, X
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 RESULTS: dict[str, tuple[Callable[[Flow[int]], Flow[Any]], Any]] = {
     "reduce": (lambda flow: flow.reduce(0, operator.add), 6),
+    "reduce without a seed": (lambda flow: flow.reduce(operator.add), 6),
+    "any": (lambda flow: flow.any(lambda x: x > 5), False),
+    "all": (lambda flow: flow.all(lambda x: x < 5), True),
+    "contains": (lambda flow: flow.contains(5), False),
     "count": (lambda flow: flow.count(), 3),
     "collect": (lambda flow: flow.collect(tuple), (1, 2, 3)),
     "to_list": (lambda flow: flow.to_list(), [1, 2, 3]),
@@ -92,8 +96,9 @@ def test_a_result_goes_on_through_further_stages(
         (lambda flow: flow.to_list(), [1, 2]),
         (lambda flow: flow.collect(tuple), [1, 2]),
         (lambda flow: flow.last(), [2]),
+        (lambda flow: flow.reduce(max), [2]),
     ],
-    ids=["to_list", "collect", "last"],
+    ids=["to_list", "collect", "last", "reduce"],
 )
 @pytest.mark.parametrize("ending", ["cancel", "error"])
 def test_elements_that_wait_for_the_end_are_discarded_when_it_does_not_come(
@@ -139,9 +144,67 @@ def test_a_long_fold_notices_a_cancel_from_within() -> None:
 def test_the_results_of_nothing() -> None:
     nothing: Flow[int] = Flow.of()
     assert nothing.reduce(7, operator.add).run_sync() == 7
+    assert nothing.reduce(operator.add).to_list().run_sync() == []
+    assert nothing.scan(operator.add).to_list().run_sync() == []
+    assert nothing.any(bool).run_sync() is False
+    assert nothing.all(bool).run_sync() is True
+    assert nothing.contains(1).run_sync() is False
     assert nothing.count().run_sync() == 0
     assert nothing.to_list().run_sync() == []
     assert nothing.collect(frozenset).run_sync() == frozenset()
+
+
+def test_a_reduction_without_a_seed_begins_again_in_each_run() -> None:
+    flow = Flow.of([1], [2], [3]).reduce(operator.add)
+    assert flow.run_sync() == flow.run_sync() == [1, 2, 3]
+
+
+def test_a_reduction_of_one_element_calls_no_function() -> None:
+    def fail(total: int, x: int) -> int:
+        raise AssertionError
+
+    assert Flow.of(7).reduce(fail).run_sync() == 7
+    assert Flow.of(7).scan(fail).run_sync() == 7
+
+
+def test_a_combination_may_be_none_on_the_way_as_with_a_seed() -> None:
+    flow = Flow.of(1, 2, 3).reduce(lambda total, x: None if x == 2 else x)  # type: ignore[arg-type, return-value]
+    assert flow.run_sync() == 3
+
+
+@pytest.mark.parametrize(
+    ("apply", "answer"),
+    [
+        (lambda flow: flow.any(lambda x: x == 2), True),
+        (lambda flow: flow.all(lambda x: x < 2), False),
+        (lambda flow: flow.contains(2), True),
+    ],
+    ids=["any", "all", "contains"],
+)
+def test_an_answer_comes_and_cancels_as_soon_as_it_is_known(
+    apply: Callable[[Flow[int]], Flow[Any]], answer: bool
+) -> None:
+    upstream: ManualPublisher[int] = ManualPublisher()
+    subscriber: ManualSubscriber[bool] = ManualSubscriber(request=1)
+    apply(Flow.from_publisher(upstream)).subscribe(subscriber)
+    upstream.next(1)
+    subscriber.assert_elements()
+    upstream.next(2)
+    subscriber.assert_elements(answer)
+    subscriber.assert_completed()
+    assert upstream.cancelled
+
+
+def test_contains_compares_as_python_does() -> None:
+    not_a_number = float("nan")
+    assert Flow.of(1.0, not_a_number).contains(not_a_number).run_sync() is True
+    assert Flow.of(1.0, 2.0).contains(float("nan")).run_sync() is False
+    assert Flow.of(1.0, 2.0).contains(2).run_sync() is True
+
+
+def test_contains_takes_no_expression() -> None:
+    with pytest.raises(TypeError, match="contains needs an element, and takes no expression"):
+        Flow.of(1).contains(X > 1)
 
 
 def test_each_run_collects_into_a_list_of_its_own() -> None:
@@ -170,6 +233,7 @@ def test_for_each_calls_and_gives_nothing() -> None:
 
 BAD_ARGUMENTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "reduce": (lambda flow: flow.reduce(0, 1), "reduce needs a function, not 1"),
+    "reduce without a seed": (lambda flow: flow.reduce(1), "reduce needs a function, not 1"),
     "collect": (lambda flow: flow.collect([]), "collect needs a function, not"),
     "for_each": (lambda flow: flow.for_each("print"), "for_each needs a function, not 'print'"),
 }

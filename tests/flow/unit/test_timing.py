@@ -442,3 +442,22 @@ def test_the_kit_finds_no_rule_broken_by_interval() -> None:
         completes_eagerly=True,
     )
     assert report.passed, str(report)
+
+
+def test_the_periods_of_sample_do_not_depend_on_when_elements_come() -> None:
+    time, upstream = VirtualTime(), ManualPublisher[int]()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=9)
+    flow = Flow.from_publisher(upstream).sample(10, clock=time)
+    flow.map(lambda x: (x, time.now())).subscribe(subscriber)
+    for moment in (7, 8, 25, 30, 39):
+        time.advance(moment - time.now())
+        upstream.next(moment)
+    time.advance(1)
+    subscriber.assert_elements((8, 10.0), (25, 30.0), (39, 40.0))
+
+
+def test_sample_needs_no_timer_while_nothing_comes() -> None:
+    time = WatchedTime()
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=9)
+    Flow.from_publisher(ManualPublisher[int]()).sample(10, clock=time).subscribe(subscriber)
+    assert time.started == []

@@ -145,3 +145,25 @@ def test_a_flow_can_be_extended_in_several_ways() -> None:
     assert numbers.map(X + 1).to_list().run_sync() == [1, 2, 3, 4]
     assert numbers.filter(X > 1).to_list().run_sync() == [2, 3]
     assert numbers.to_list().run_sync() == [0, 1, 2, 3]
+
+
+def test_the_first_element_of_pairwise_is_replaced_by_another_one() -> None:
+    upstream: ManualPublisher[int] = ManualPublisher()
+    subscriber: ManualSubscriber[tuple[int, int]] = ManualSubscriber(request=1)
+    Flow.from_publisher(upstream).pairwise().subscribe(subscriber)
+    upstream.next(1)
+    upstream.next(2)
+    subscriber.assert_elements((1, 2))
+    assert upstream.requested == 2
+
+
+def test_each_run_counts_and_pairs_from_its_own_beginning() -> None:
+    flow = Flow.of("a", "b").enumerate().pairwise().to_list()
+    assert flow.run_sync() == flow.run_sync() == [((0, "a"), (1, "b"))]
+
+
+def test_pipe_gives_what_the_function_returns_whatever_that_is() -> None:
+    def describe(flow: Flow[int], word: str, *, times: int = 1) -> str:
+        return f"{flow!r} {word}" * times
+
+    assert Flow.range(3).pipe(describe, "there", times=2) == "<Flow: range> there" * 2

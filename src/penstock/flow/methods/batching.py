@@ -11,7 +11,13 @@ from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable, require_function
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.expression import Expression
-from penstock.flow.operators.batching import LARGEST_BATCH, Batches, TimedBatches, Windows
+from penstock.flow.operators.batching import (
+    LARGEST_BATCH,
+    Batches,
+    SlidingBatches,
+    TimedBatches,
+    Windows,
+)
 from penstock.flow.operators.group_by import GroupBy
 from penstock.flow.operators.inputs import CONCURRENCY
 from penstock.runtime import Clock, shorten
@@ -38,6 +44,7 @@ class Batching(BaseFlow[T_co]):
         every: float | timedelta | None = None,
         until: Callable[[T_co], object] | Publisher[object] | None = None,
         *,
+        step: int | None = None,
         clock: Clock | None = None,
     ) -> Flow[list[T_co]]:
         """Lists of elements; each is closed by whichever comes first.
@@ -46,6 +53,10 @@ class Batching(BaseFlow[T_co]):
         list that many seconds after it took its first element. ``until`` is a condition, which
         closes a list after the element for which it holds, or a publisher, whose elements close
         the list that is open. At least one of the three is needed. No list is ever empty.
+
+        With ``size`` alone, ``step`` says how many elements after a list the next one begins: below
+        ``size`` the lists overlap, above it elements are left out between them. When upstream ends,
+        all lists that have begun come, so the last ones may be shorter.
 
         Emits when: a list is closed and one is wanted, or upstream ends with an open one.
         Backpressures when: no list is wanted; then none is filled, and no time counts.
@@ -56,8 +67,8 @@ class Batching(BaseFlow[T_co]):
         was closed early has left over wait for the next one.
 
         Errors: those from upstream, what the condition raises, and those of the publisher, each
-        after the open list. ``TypeError`` at once without arguments, ``ValueError`` for a size
-        below 1 or a time of 0 or less.
+        after the open list. ``TypeError`` at once without arguments, or for a ``step`` with
+        anything but ``size``; ``ValueError`` for a size or step below 1 or a time of 0 or less.
 
         Example:
             >>> Flow.range(7).buffer(3).to_list().run_sync()
@@ -66,6 +77,8 @@ class Batching(BaseFlow[T_co]):
             [[1, 2, 0], [3, 0]]
             >>> Flow.range(4).buffer(3, every=60).to_list().run_sync()
             [[0, 1, 2], [3]]
+            >>> Flow.range(5).buffer(3, step=2).to_list().run_sync()
+            [[0, 1, 2], [2, 3, 4], [4]]
 
         Marble:
             abc----d--|
@@ -75,6 +88,11 @@ class Batching(BaseFlow[T_co]):
         if size is None and every is None and until is None:
             raise TypeError("buffer needs size, every or until: what closes a batch?")
         most = LARGEST_BATCH if size is None else require_int("buffer", "size", size)
+        if step is not None:
+            require_int("buffer", "step", step)
+            if size is None or every is not None or until is not None:
+                raise TypeError(f"buffer: step, here {step}, goes with size, and with nothing else")
+            return self._then(SlidingBatches(most, step))
         seconds = None if every is None else require_seconds("buffer", "every", every)
         signals, until = _split("buffer", until)
         if seconds is None and signals is None:

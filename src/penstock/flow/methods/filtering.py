@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Final, TypeVar
+from operator import eq
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_function
@@ -12,14 +13,18 @@ from penstock.flow.operators.filtering import (
     Distinct,
     DistinctUntilChanged,
     Filter,
+    Single,
     Skip,
+    SkipLast,
     SkipWhile,
     Take,
+    TakeLast,
+    TakeThrough,
     TakeWhile,
 )
 from penstock.flow.operators.reducing import Last
 from penstock.flow.sources.creating import FromIterable
-from penstock.runtime.arguments import require_int
+from penstock.runtime.arguments import require_flag, require_int
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -62,10 +67,14 @@ class Filtering(BaseFlow[T_co]):
             return BaseFlow._from(FromIterable("take", ()))
         return self._then(Take("take", count))
 
-    def take_while(self, condition: Callable[[T_co], object]) -> Flow[T_co]:
+    def take_while(
+        self, condition: Callable[[T_co], object], *, inclusive: bool = False
+    ) -> Flow[T_co]:
         """The elements before the first one for which ``condition`` does not hold.
 
-        Emits when: an element comes for which it holds.
+        With ``inclusive`` that one comes as well, as the last.
+
+        Emits when: an element comes for which it holds; with ``inclusive``, for the last one, too.
         Backpressures when: nothing is wanted.
         Completes when: an element comes for which it does not hold, or upstream completes.
         Cancels when: an element comes for which it does not hold, or the subscriber does, or
@@ -78,13 +87,40 @@ class Filtering(BaseFlow[T_co]):
         Example:
             >>> Flow.of(1, 2, 9, 3).take_while(lambda x: x < 5).to_list().run_sync()
             [1, 2]
+            >>> Flow.of(1, 2, 9, 3).take_while(X < 5, inclusive=True).to_list().run_sync()
+            [1, 2, 9]
 
         Marble:
             1-2-9-3|
             flow.take_while(X < "5")
             1-2-|
         """
-        return self._then(TakeWhile("take_while", require_function("take_while", condition)))
+        kind = TakeThrough if require_flag("take_while", "inclusive", inclusive) else TakeWhile
+        return self._then(kind("take_while", require_function("take_while", condition)))
+
+    def take_last(self, count: int) -> Flow[T_co]:
+        """The last ``count`` elements, or all if there are fewer. It holds as many.
+
+        Emits when: upstream has completed, one element for each that is wanted.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream has completed and the last element is delivered.
+        Cancels when: the subscriber does. The elements that it holds are discarded then.
+
+        Demand: asks for all elements, within the bounds of the boundaries upstream.
+
+        Errors: those from upstream, in place of the elements that it holds. ``ValueError`` at once
+        for a negative ``count``.
+
+        Example:
+            >>> Flow.range(100).take_last(3).to_list().run_sync()
+            [97, 98, 99]
+
+        Marble:
+            a-b-c--|
+            flow.take_last(2)
+            -------(bc|)
+        """
+        return self._then(TakeLast("take_last", require_int("take_last", "count", count, least=0)))
 
     def skip(self, count: int) -> Flow[T_co]:
         """All elements but the first ``count``.
@@ -108,6 +144,29 @@ class Filtering(BaseFlow[T_co]):
             ----c-d|
         """
         return self._then(Skip("skip", require_int("skip", "count", count, least=0)))
+
+    def skip_last(self, count: int) -> Flow[T_co]:
+        """All elements but the last ``count``. It holds as many.
+
+        Emits when: an element comes and ``count`` are held: the oldest of them.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes. The elements that it holds are discarded then.
+        Cancels when: the subscriber does.
+
+        Demand: passes through, and ``count`` more for those that it holds.
+
+        Errors: those from upstream. ``ValueError`` at once for a negative ``count``.
+
+        Example:
+            >>> Flow.range(5).skip_last(3).to_list().run_sync()
+            [0, 1]
+
+        Marble:
+            a-b-c-d|
+            flow.skip_last(2)
+            ----a-b|
+        """
+        return self._then(SkipLast("skip_last", require_int("skip_last", "count", count, least=0)))
 
     def skip_while(self, condition: Callable[[T_co], object]) -> Flow[T_co]:
         """The first element for which ``condition`` does not hold, and all after it.
@@ -135,6 +194,8 @@ class Filtering(BaseFlow[T_co]):
     def first(self, condition: Callable[[T_co], object] | None = None) -> Flow[T_co]:
         """The first element, or the first one for which ``condition`` holds; none if there is none.
 
+        Where there has to be one, ``single`` says so, or ``switch_if_empty(Flow.error(...))``.
+
         Emits when: that element comes.
         Backpressures when: nothing is wanted.
         Completes when: the element is delivered, or upstream completes.
@@ -157,6 +218,34 @@ class Filtering(BaseFlow[T_co]):
             return self._then(Take("first", 1))
         matching = self._then(Filter("first", require_function("first", condition)))
         return matching._then(Take("first", 1))
+
+    def single(self) -> Flow[T_co]:
+        """The only element; an error if there is none, or more than one.
+
+        Emits when: upstream completes after one element.
+        Backpressures when: the element is not wanted yet.
+        Completes when: the element is delivered.
+        Cancels when: a second element comes, or the subscriber does.
+
+        Demand: two elements, to see whether there is a second.
+
+        Errors: ``ValueError`` if upstream completes without an element, or as soon as a second one
+        comes. Those from upstream.
+
+        Example:
+            >>> Flow.of("only").single().run_sync()
+            'only'
+            >>> Flow.of("first", "second").single().run_sync()
+            Traceback (most recent call last):
+            ...
+            ValueError: single needs exactly one element, and two came, 'first' and 'second'; ...
+
+        Marble:
+            --a-|
+            flow.single()
+            ----(a|)
+        """
+        return self._then(Single("single"))
 
     def last(self) -> Flow[T_co]:
         """The last element; none if there is none.
@@ -215,21 +304,35 @@ class Filtering(BaseFlow[T_co]):
         most = require_int("distinct", "capacity", capacity)
         return self._then(Distinct("distinct", function, most))
 
-    def distinct_until_changed(self, key: Callable[[T_co], object] | None = None) -> Flow[T_co]:
+    def distinct_until_changed(
+        self,
+        key: Callable[[T_co], Any] | None = None,
+        *,
+        equal: Callable[[Any, Any], object] | None = None,
+    ) -> Flow[T_co]:
         """The elements that are not equal to the one before them, or whose ``key`` is not.
+
+        With ``equal``, that says whether they are: ``equal(previous, current)`` is called with the
+        keys, or with the elements if there is no ``key``. The previous one is the last that was
+        not left out, so elements that change little by little come from time to time.
 
         Emits when: the first element comes, or one with another key than the one before it.
         Backpressures when: nothing is wanted.
         Completes when: upstream completes.
-        Cancels when: the subscriber does, or ``key`` raises.
+        Cancels when: the subscriber does, or ``key`` or ``equal`` raises.
 
         Demand: passes through; each element that is left out is replaced by another one.
 
-        Errors: what ``key``, or a comparison, raises.
+        Errors: what ``key``, ``equal``, or a comparison, raises.
 
         Example:
             >>> Flow.of(1, 1, 2, 2, 1).distinct_until_changed().to_list().run_sync()
             [1, 2, 1]
+            >>> readings = Flow.of(20.0, 20.1, 20.3, 20.6, 20.5)
+            >>> readings.distinct_until_changed(
+            ...     equal=lambda previous, current: abs(current - previous) < 0.5
+            ... ).to_list().run_sync()
+            [20.0, 20.6]
 
         Marble:
             a-a-b-b-a|
@@ -238,4 +341,7 @@ class Filtering(BaseFlow[T_co]):
         """
         operator = "distinct_until_changed"
         function = require_function(operator, X if key is None else key)
-        return self._then(DistinctUntilChanged(operator, function))
+        compare = require_function(
+            operator, eq if equal is None else equal, arguments=("{a}", "{x}")
+        )
+        return self._then(DistinctUntilChanged(operator, function, compare))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_publisher
-from penstock.flow.operators.timing import Delay, FirstOfPeriod, LatestOfPeriod, Timeout
+from penstock.flow.operators.timing import Delay, FirstOfPeriod, LatestOfPeriod, Sample, Timeout
 from penstock.flow.sources.creating import Interval
 from penstock.runtime import Clock
 from penstock.runtime.arguments import require_clock, require_flag, require_seconds
@@ -156,6 +156,34 @@ class Timing(BaseFlow[T_co]):
         if require_flag("throttle", "last", last):
             return self._then(LatestOfPeriod("throttle", length, clock, restarts=False))
         return self._then(FirstOfPeriod("throttle", length, clock))
+
+    def sample(self, every: float | timedelta, *, clock: Clock | None = None) -> Flow[T_co]:
+        """The latest element of each period that had any; the others are discarded.
+
+        The periods follow each other from the moment at which the first element is asked for. With
+        ``throttle(last=True)`` it is an element that begins a period.
+
+        Emits when: a period is over in which an element came, or upstream ends.
+        Backpressures when: nothing is wanted; then nothing is taken from upstream either.
+        Completes when: upstream completes and its last element is delivered.
+        Cancels when: the subscriber does.
+
+        Demand: passes through; each element that is left out is replaced by another one.
+
+        Errors: those from upstream, after an element that is held. ``ValueError`` at once for a
+        period of 0 seconds or less.
+
+        Example:
+            >>> Flow.of(1, 2, 3).sample(60).to_list().run_sync()
+            [3]
+
+        Marble:
+            -ab--c---d|
+            flow.sample(3, clock=time)
+            ---b--c---(d|)
+        """
+        length = require_seconds("sample", "every", every)
+        return self._then(Sample("sample", length, require_clock("sample", clock)))
 
     def timeout(
         self,

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_function
+from penstock.flow.checks import require_callable, require_combination, require_function
 from penstock.flow.operators.filtering import Filter
-from penstock.flow.operators.transforming import FlatMapIterable, Map, MapNotNone, Scan
+from penstock.flow.operators.transforming import (
+    Enumerate,
+    FlatMapIterable,
+    Map,
+    MapNotNone,
+    Pairwise,
+    Scan,
+)
+from penstock.runtime.arguments import require_integers
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -18,6 +26,7 @@ __all__ = ["Transforming"]
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
 R = TypeVar("R")
+P = ParamSpec("P")
 
 
 class Transforming(BaseFlow[T_co]):
@@ -123,11 +132,18 @@ class Transforming(BaseFlow[T_co]):
         )
         return self._then(stage)
 
-    def scan(self, seed: A, function: Callable[[A, T_co], A]) -> Flow[A]:
+    @overload
+    def scan(self, seed: Callable[[T_co, T_co], T_co]) -> Flow[T_co]: ...
+
+    @overload
+    def scan(self, seed: A, function: Callable[[A, T_co], A]) -> Flow[A]: ...
+
+    def scan(self, seed: Any, function: Callable[[Any, T_co], Any] | None = None) -> Flow[Any]:
         """Each value that ``function(accumulated, element)`` returns, beginning from ``seed``.
 
         The seed itself is no element of the result. All runs begin from the same object, so it
-        should not be changed in place.
+        should not be changed in place. ``scan(function)`` has no seed: the first element comes as
+        it is, and is what the next one is combined with.
 
         Emits when: an element comes.
         Backpressures when: nothing is wanted.
@@ -141,11 +157,95 @@ class Transforming(BaseFlow[T_co]):
         Example:
             >>> Flow.of(1, 2, 3).scan(0, lambda total, x: total + x).to_list().run_sync()
             [1, 3, 6]
+            >>> Flow.of(3, 1, 4).scan(max).to_list().run_sync()
+            [3, 3, 4]
 
         Marble:
             a-b--c|
             flow.scan("", lambda word, x: word + x)
             a-{ab}--{abc}|
         """
-        combine = require_function("scan", function, arguments=("{a}", "{x}"))
-        return self._then(Scan("scan", seed, combine))
+        return self._then(Scan("scan", *require_combination("scan", seed, function)))
+
+    def enumerate(self, start: int = 0) -> Flow[tuple[int, T_co]]:
+        """Pairs of a number and an element, counted from ``start``, as the builtin has them.
+
+        Emits when: an element comes.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does.
+
+        Demand: passes through as it is.
+
+        Errors: those from upstream. ``TypeError`` at once if ``start`` is no whole number.
+
+        Example:
+            >>> Flow.of("a", "b").enumerate(start=1).to_list().run_sync()
+            [(1, 'a'), (2, 'b')]
+
+        Marble:
+            a-b--c|
+            flow.enumerate()
+            {0a}-{1b}--{2c}|
+        """
+        (number,) = require_integers("enumerate", (start,))
+        return self._then(Enumerate("enumerate", number))
+
+    def pairwise(self) -> Flow[tuple[T_co, T_co]]:
+        """Pairs of an element and the one after it, as ``itertools`` has them.
+
+        A flow of fewer than two elements gives none.
+
+        Emits when: an element comes that is not the first.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does.
+
+        Demand: passes through, and one more for the first element.
+
+        Errors: those from upstream.
+
+        Example:
+            >>> Flow.of(1, 4, 9).pairwise().map(lambda pair: pair[1] - pair[0]).to_list().run_sync()
+            [3, 5]
+
+        Marble:
+            a-b--c|
+            flow.pairwise()
+            --{ab}--{bc}|
+        """
+        return self._then(Pairwise("pairwise"))
+
+    def pipe(
+        self,
+        function: Callable[Concatenate[Flow[T_co], P], R],
+        *arguments: P.args,
+        **options: P.kwargs,
+    ) -> R:
+        """What ``function`` makes of this flow: an operator of your own, within a chain of others.
+
+        ``flow.pipe(function, *arguments)`` is ``function(flow, *arguments)``, called at once. An
+        error in one of its operators names the line of ``function`` that made it.
+
+        Emits when: what ``function`` returned does.
+        Backpressures when: what ``function`` returned does.
+        Completes when: what ``function`` returned does.
+        Cancels when: what ``function`` returned does.
+
+        Demand: that of the operators which ``function`` uses.
+
+        Errors: what ``function`` raises, at once; those of the operators that it uses.
+
+        Example:
+            >>> def differences(flow):
+            ...     return flow.pairwise().map(lambda pair: pair[1] - pair[0])
+            >>> Flow.of(1, 4, 9).pipe(differences).filter(X > 3).to_list().run_sync()
+            [5]
+
+        Marble:
+            a-b--c|
+            flow.pipe(lambda flow, count: flow.skip(count).map(str.upper), 1)
+            --B--C|
+        """
+        assert isinstance(self, BaseFlow.flow)
+        return require_callable("pipe", function)(self, *arguments, **options)

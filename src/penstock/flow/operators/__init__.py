@@ -1,9 +1,10 @@
 """How the operators work, one module for each, or for a family of the documentation.
 
-``transforming.py``      other elements: ``map``, ``map_not_none``, ``flat_map_iterable``, ``scan``
-``filtering.py``         fewer elements: ``filter``, ``take*``, ``skip*``, ``distinct*``
-``reducing.py``          one element of all: ``reduce``, ``count``, ``collect``, ``last``,
-                         ``for_each``
+``transforming.py``      other elements: ``map``, ``map_not_none``, ``flat_map_iterable``, ``scan``,
+                         ``enumerate``, ``pairwise``
+``filtering.py``         fewer elements: ``filter``, ``take*``, ``skip*``, ``single``, ``distinct*``
+``reducing.py``          one element of all: ``reduce``, ``count``, ``any``, ``all``,
+                         ``collect``, ``last``, ``for_each``
 ``flattening.py``        each element becomes a publisher: ``flat_map``, ``concat_map``,
                          ``switch_map``
 ``merge.py``             several publishers as one: ``merge``, ``concat``, ``race``, ``take_until``,
@@ -21,7 +22,7 @@
 ``backpressure.py``      how fast the flow upstream may run: ``on_backpressure_*``, ``conflate``,
                          ``limit_rate``
 ``timing.py``            elements by the time at which they come: ``delay``, ``debounce``,
-                         ``throttle``, ``timeout``
+                         ``throttle``, ``sample``, ``timeout``
 ``threads.py``           boundaries between threads
 ``map_async.py``         calls that are awaited, some of them at once
 ``inspecting.py``        stages that change nothing: ``do_on_*``, ``named``, ``annotate_errors``,

@@ -12,7 +12,7 @@ from penstock.flow.base_flow import BaseFlow, opened
 from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.prefetch_subscriber import EagerSubscriber, subscribe
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, close_quietly
-from penstock.flow.engine.stage import FusedStage, Rerun
+from penstock.flow.engine.stage import FROM_START, FusedStage, Rerun
 from penstock.flow.expression import Expression, constants_of, text_of
 from penstock.flow.operators.group_by import SplitIntoSubstreams
 from penstock.flow.operators.substream_router import Substream, SubstreamRouter
@@ -22,6 +22,7 @@ from penstock.runtime import Clock
 __all__ = [
     "LARGEST_BATCH",
     "Batches",
+    "SlidingBatches",
     "TimedBatches",
     "Windows",
 ]
@@ -53,6 +54,35 @@ class Batches(FusedStage):
         loop.line(f"x, {batch} = {batch}, []")
         loop.at_end(f"if {batch}:", f"    x, {batch} = {batch}, []", "    emit x", failing=True)
         loop.at_close(f"discard(run, {batch})")
+
+
+class SlidingBatches(FusedStage):
+    """Lists of ``size`` elements, of which each begins ``step`` elements after the one before."""
+
+    rerun = FROM_START
+    closes = True
+
+    def __init__(self, size: int, step: int) -> None:
+        super().__init__("buffer", values=(size, step, max(step - size, 0)))
+        self.inputs_per_output = step
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A list that goes on with its own end, or after a gap."""
+        size, step, gap = values
+        loop.check()
+        batch, skipping = loop.local("batch", "[]"), loop.local("skipping", "0")
+        delivered = loop.local("repeated", "0")  # so many at the front have come in a list before
+        loop.line(f"if {skipping}:")
+        loop.line(f"{skipping} -= 1", deeper=1)
+        loop.drop(deeper=1)
+        loop.line(f"{batch}.append(x)")
+        loop.drop_if(f"len({batch}) < {size}")
+        following = f"x, {batch} = {batch}, {batch}[{step}:]"
+        loop.line(following)
+        loop.line(f"{delivered}, {skipping} = len({batch}), {gap}")
+        ending = (following, f"{delivered} = len({batch})", "emit x")
+        loop.at_end(f"while {batch}:", *(f"    {line}" for line in ending), failing=True)
+        loop.at_close(f"discard(run, {batch}[{delivered}:])")
 
 
 class TimedBatches(HoldingStage):

@@ -1,19 +1,27 @@
-"""Fewer elements: ``filter``, ``take*``, ``skip*``, ``distinct*``."""
+"""Fewer elements: ``filter``, ``take*``, ``skip*``, ``single``, ``distinct*``."""
 
 from __future__ import annotations
 
+from collections import deque
+
+from penstock.api import UNBOUNDED
 from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.stage import EACH_ALONE, FROM_START, FusedStage
 from penstock.flow.expression import Expression, constants_of, text_of
 from penstock.flow.operators.transforming import FunctionStage
+from penstock.runtime import shorten
 
 __all__ = [
     "Distinct",
     "DistinctUntilChanged",
     "Filter",
+    "Single",
     "Skip",
+    "SkipLast",
     "SkipWhile",
     "Take",
+    "TakeLast",
+    "TakeThrough",
     "TakeWhile",
 ]
 
@@ -48,6 +56,18 @@ class TakeWhile(FunctionStage):
         loop.stop_if(f"not {self.result(*values)}")
 
 
+class TakeThrough(FunctionStage):
+    """The elements up to and including the first one for which the function does not hold."""
+
+    rerun = EACH_ALONE
+    stops = True
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One check, which says which one is the last."""
+        loop.check()
+        loop.last_if(f"not {self.result(*values)}")
+
+
 class Skip(FusedStage):
     """All but the first elements."""
 
@@ -75,6 +95,82 @@ class SkipWhile(FunctionStage):
         skipping = loop.local("skipping", "True")
         loop.drop_if(f"{skipping} and {self.result(*values)}")
         loop.line(f"{skipping} = False")
+
+
+class Single(FusedStage):
+    """The only element, which waits for the end."""
+
+    rerun = FROM_START
+    closes = True
+    max_inputs = 2
+    inputs_per_output = 2
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, values=(none_came, second_came))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A variable that is set once, given at the end."""
+        none, second = values
+        loop.check()
+        only = loop.local("only", "None")
+        loop.line(f"if {only} is not None: raise {second}({only}, x)")
+        loop.line(f"{only} = x")
+        loop.drop()
+        loop.at_end(f"if {only} is None: raise {none}()", f"x, {only} = {only}, None", "emit x")
+        loop.at_close(f"if {only} is not None: discard(run, ({only},))")
+
+
+def none_came() -> ValueError:
+    """What ``single`` fails with if there is nothing."""
+    return ValueError("single needs exactly one element, and none came; first allows for none")
+
+
+def second_came(only: object, second: object) -> ValueError:
+    """What ``single`` fails with as soon as there are two."""
+    return ValueError(
+        f"single needs exactly one element, and two came, {shorten(only)} and {shorten(second)}; "
+        "first gives the first of several"
+    )
+
+
+class TakeLast(FusedStage):
+    """The last elements, of which it holds as many as it may give."""
+
+    rerun = FROM_START
+    closes = True
+    inputs_per_output = UNBOUNDED
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(name, values=(count, deque))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A queue that forgets the oldest, given at the end."""
+        count, queue = values
+        loop.check()
+        latest = loop.local("latest", f"{queue}((), {count})")
+        loop.line(f"{latest}.append(x)")
+        loop.drop()
+        loop.at_end(f"while {latest}:", f"    x = {latest}.popleft()", "    emit x")
+        loop.at_close(f"discard(run, {latest})")
+
+
+class SkipLast(FusedStage):
+    """All but the last elements: each comes when so many have come after it."""
+
+    rerun = FROM_START
+
+    def __init__(self, name: str, count: int) -> None:
+        super().__init__(name, values=(count, deque))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A queue of those that may be the last."""
+        count, queue = values
+        loop.check()
+        latest = loop.local("latest", f"{queue}()")
+        loop.line(f"{latest}.append(x)")
+        loop.drop_if(f"len({latest}) <= {count}")
+        loop.line(f"x = {latest}.popleft()")
+        loop.at_close(f"discard(run, {latest})")
 
 
 class Distinct(FusedStage):
@@ -107,17 +203,27 @@ def too_many_keys(capacity: int) -> OverflowError:
     )
 
 
-class DistinctUntilChanged(FunctionStage):
-    """The elements whose key is not that of the element before."""
+class DistinctUntilChanged(FusedStage):
+    """The elements whose key is not that of the element before, as ``equal`` compares them.
+
+    Calls both functions on the thread that pulls the run.
+    """
 
     rerun = FROM_START
 
+    def __init__(self, name: str, key: Expression, equal: Expression) -> None:
+        self._key, self._equal = text_of(key), text_of(equal)
+        self._keys = len(constants_of(key))
+        shape = f"{self._key} {self._equal}"
+        super().__init__(name, shape, (*constants_of(key), *constants_of(equal)))
+
     def generate(self, loop: LoopCode, *values: str) -> None:
-        """A variable for the key of the element before."""
+        """A variable for the key of the element that was the last to go on."""
         begun, key = loop.local("begun", "False"), loop.local("key", "None")
         previous = loop.local("previous", "None")
-        loop.line(f"{key} = {self.result(*values)}")
-        loop.drop_if(f"{begun} and {key} == {previous}")
+        loop.line(f"{key} = {self._key.format(*values[: self._keys], x='x')}")
+        equal = self._equal.format(*values[self._keys :], a=previous, x=key)
+        loop.drop_if(f"{begun} and {equal}")
         loop.line(f"{begun}, {previous} = True, {key}")
 
 

@@ -1,4 +1,4 @@
-"""One element of all: ``reduce``, ``count``, ``collect``, ``last``, ``for_each``."""
+"""One element of all: ``reduce``, ``any``, ``all``, ``collect``, ``last``, ``for_each`` ..."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from penstock.flow.engine.stage import FROM_START, FusedStage
 from penstock.flow.operators.transforming import FunctionStage, Scan
 
 __all__ = [
+    "AllMatch",
+    "AnyMatch",
     "Collect",
     "Fold",
     "ForEach",
@@ -27,9 +29,15 @@ class Fold(Scan):
 
     def generate(self, loop: LoopCode, *values: str) -> None:
         """One variable, given at the end."""
-        total = self._accumulated(loop, *values)
+        total, seed = self._accumulated(loop, *values), values[0]
         loop.drop()
-        loop.at_end(f"x = {total}", "emit x")
+        if self._seedless:
+            loop.at_end(
+                f"if {total} is not {seed}:", f"    x, {total} = {total}, {seed}", "    emit x"
+            )
+            loop.at_close(f"if {total} is not {seed}: discard(run, ({total},))")
+        else:
+            loop.at_end(f"x = {total}", "emit x")
 
 
 class Collect(FusedStage):
@@ -83,3 +91,37 @@ class ForEach(FunctionStage):
         """One call."""
         loop.line(self.result(*values))
         loop.drop()
+
+
+class AnyMatch(FunctionStage):
+    """Whether the function holds for any element: known at the first one, or at the end."""
+
+    rerun = FROM_START
+    closes = True
+    stops = True
+    inputs_per_output = UNBOUNDED
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One check, which leaves the loop."""
+        self._stop_if(loop, self.result(*values))
+        loop.at_end(f"x = {self._found(loop)}", "emit x")
+
+    def _stop_if(self, loop: LoopCode, condition: str) -> None:
+        found = self._found(loop)
+        loop.check()
+        loop.line(f"if {condition}:")
+        loop.line(f"{found} = True", deeper=1)
+        loop.stop_if(found)
+        loop.drop()
+
+    def _found(self, loop: LoopCode) -> str:
+        return loop.local("found", "False")
+
+
+class AllMatch(AnyMatch):
+    """Whether the function holds for all elements: it does not hold for none."""
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """One check, which leaves the loop."""
+        self._stop_if(loop, f"not {self.result(*values)}")
+        loop.at_end(f"x = not {self._found(loop)}", "emit x")

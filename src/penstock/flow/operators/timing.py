@@ -1,4 +1,4 @@
-"""Elements by the time at which they come: ``delay``, ``debounce``, ``throttle``, ``timeout``."""
+"""Elements by the time at which they come: ``delay``, ``debounce``, ``throttle``, ``sample`` ..."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ __all__ = [
     "FirstOfPeriod",
     "HoldingStage",
     "LatestOfPeriod",
+    "Sample",
     "StageTimer",
     "Timeout",
     "system_clock",
@@ -280,11 +281,12 @@ class LatestOfPeriod(HoldingStage):
     def _work_through(
         self, elements: Elements, run: RunContext, held: deque[Any], timer: StageTimer
     ) -> Elements:
+        begun = timer.now
         for x in elements:
             due = timer.is_due()
             if x is not PENDING:
                 if due or self._restarts or not held:
-                    timer.start(self._seconds)
+                    self._begin_period(timer, begun)
                 held.append(x)
             if due:
                 if x is PENDING:
@@ -297,9 +299,25 @@ class LatestOfPeriod(HoldingStage):
             if run.over:
                 return
 
+    def _begin_period(self, timer: StageTimer, begun: float) -> None:
+        """An element has come, in a run that has ``begun`` at that moment."""
+        timer.start(self._seconds)
+
     def _give_rest(self, held: deque[Any], timer: StageTimer) -> Elements:
         while held:
             yield held.popleft()
+
+
+class Sample(LatestOfPeriod):
+    """The latest element of each period, of which one follows the other from the beginning."""
+
+    def __init__(self, name: str, seconds: float, clock: Clock | None) -> None:
+        super().__init__(name, seconds, clock, restarts=False)
+
+    def _begin_period(self, timer: StageTimer, begun: float) -> None:
+        """Wait for the end of the period in which the element has come."""
+        over = (timer.now - begun) // self._seconds
+        timer.start_at(begun + (over + 1) * self._seconds)
 
 
 class Timeout(Stage):
