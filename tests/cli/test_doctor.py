@@ -36,7 +36,7 @@ def findings(*arguments: str) -> tuple[int, Mapping[str, Mapping[str, Any]]]:
 def _a_sound_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     monkeypatch.delenv("SPARK_HOME", raising=False)
-    versions = {"pyspark": "4.3.0", "pandas": "3.1.1" if doctor.HAS_NEW_WHEELS_ONLY else "2.3.3"}
+    versions = {"pyspark": "4.3.0", "pandas": "2.3.3" if sys.version_info < (3, 15) else "3.1.1"}
     monkeypatch.setattr(reachable, "version", lambda name: versions.get(name, "99.1"))
 
 

@@ -254,16 +254,19 @@ class Package(NamedTuple):
         return f"{self.name}{oldest}" + (f", below {self.below}" if self.below else "")
 
 
-HAS_NEW_WHEELS_ONLY: Final = sys.version_info >= (3, 15)
-"""Whether pandas has wheels for this Python only in releases that older ones do not get."""
-
+BESIDE_PYSPARK: Final = (
+    (Package("pandas", "2.2", "3"),)
+    if sys.version_info < (3, 15)
+    # Of pandas, only newer releases have wheels. protobuf comes with Spark Connect, which has none.
+    else (Package("pandas", "3.1"), Package("protobuf", "6.33"))
+)
 SERVING: Final = (Package("starlette", "0.45"), Package("uvicorn", "0.34"))
 EXTRAS: Final[Mapping[str, tuple[Package, ...]]] = {
     "cli": (Package("click", "8.1"), Package("rich", "13")),
     "spark": (
         Package("pyspark", "4.0", "4.4"),
         Package("pyarrow", "18"),
-        Package("pandas", "3.1") if HAS_NEW_WHEELS_ONLY else Package("pandas", "2.2", "3"),
+        *BESIDE_PYSPARK,
     ),
     "connectors": (
         Package("websockets", "15"),
