@@ -8,8 +8,9 @@ for the operators in it, and a fault next to a difference that is meant is still
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import combinations
-from typing import Any, NamedTuple
+from dataclasses import replace
+from itertools import combinations, count
+from typing import Any, Final, NamedTuple
 
 import reactivex
 from reactivex import operators as rx
@@ -20,9 +21,15 @@ from penstock import Flow
 from tests.peers.outcome import Outcome
 from tests.peers.runs import PlayedSource, Say, played, run_here, run_there
 from tests.peers.trees import TICK, Source, Tree, operators_in
-from tests.peers.vocabulary import OPERATORS, Call, digest, merged_twice, shifted
+from tests.peers.vocabulary import OPERATORS, Call, digest, merged_twice, shifted, shifted_there
 
 __all__ = ["DIFFERENCES", "Difference", "Judgement", "judge"]
+
+
+LAG: Final = 131
+"""How many seconds apart inner flows are kept, where they would be at the same moment."""
+
+MANY: Final = 256
 
 
 class Difference(NamedTuple):
@@ -164,6 +171,45 @@ def buffered(concurrency: Callable[[Call], int]) -> Say:
     )
 
 
+def apart_here(concurrency: Callable[[Call], int]) -> Say:
+    """Flattening where each inner flow is a little later than the one before it."""
+
+    def say(flow: Any, call: Call) -> Any:
+        lags = count(LAG, LAG)
+        return flow.flat_map(
+            lambda each: shifted(call.other, each).delay(next(lags), clock=call.time),
+            concurrency(call),
+        )
+
+    return say
+
+
+def apart_there(concurrency: Callable[[Call], int]) -> Say:
+    """The same there, where the delay delays no end and no error, either."""
+    delay = holding(delay_of_elements)
+
+    def say(source: Any, call: Call) -> Any:
+        lags = count(LAG, LAG)
+        return source.pipe(
+            rx.map(
+                lambda each: delay(
+                    shifted_there(call.other, each), replace(call, seconds=next(lags))
+                )
+            ),
+            rx.merge(max_concurrent=concurrency(call)),
+        )
+
+    return say
+
+
+def as_many_as_given(call: Call) -> int:
+    return call.number
+
+
+def as_many_as_come(_: Call) -> int:
+    return MANY
+
+
 DIFFERENCES: dict[str, Difference] = {
     "what is held comes before an error": Difference(
         "no element is lost that came before the error; there an error discards it",
@@ -214,7 +260,19 @@ DIFFERENCES: dict[str, Difference] = {
         "has ended; there a queue without bound takes all that comes",
         here={
             "concat_map": buffered(lambda call: 1),
-            "flat_map_of_few": buffered(lambda call: call.number),
+            "flat_map_of_few": buffered(as_many_as_given),
+        },
+    ),
+    "inner flows take turns at a moment": Difference(
+        "several copies of one flow give something at the same moment, in which each has its turn; "
+        "there the order is that of their timers",
+        here={
+            "flat_map": apart_here(as_many_as_come),
+            "flat_map_of_few": apart_here(as_many_as_given),
+        },
+        there={
+            "flat_map": apart_there(as_many_as_come),
+            "flat_map_of_few": apart_there(as_many_as_given),
         },
     ),
     "upstream of a zip that waits for partners nothing moves": Difference(

@@ -57,6 +57,11 @@ EXAMPLES: dict[str, Tree] = {
         apply("throttle", source((0, 1), (1, 2), (4, 3), end=5), ticks=2),
         source((3, 1), end=6),
     ),
+    "inner flows take turns at a moment": apply(
+        "flat_map",
+        source((0, 1), (0, 2), end=1),
+        apply("delay", source((0, 3), (1, 4))),
+    ),
     "upstream of a zip that waits for partners nothing moves": apply(
         "zip",
         apply("merge", source((0, 1), (1, 2), (2, 3)), source((0, 4))),

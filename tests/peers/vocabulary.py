@@ -16,7 +16,7 @@ from reactivex import operators as rx
 from penstock import Flow
 from tests.peers.outcome import Failed
 
-__all__ = ["OPERATORS", "Call", "Operator", "digest", "merged_twice", "shifted"]
+__all__ = ["OPERATORS", "Call", "Operator", "digest", "merged_twice", "shifted", "shifted_there"]
 
 Ours = Flow[Any]
 Theirs = Any
