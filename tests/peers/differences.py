@@ -7,7 +7,7 @@ for the operators in it, and a fault next to a difference that is meant is still
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, count
 from typing import Any, Final, NamedTuple
@@ -25,9 +25,6 @@ from tests.peers.vocabulary import OPERATORS, Call, digest, merged_twice, shifte
 
 __all__ = ["DIFFERENCES", "Difference", "Judgement", "judge"]
 
-
-LAG: Final = 131
-"""How many seconds apart inner flows are kept, where they would be at the same moment."""
 
 MANY: Final = 256
 
@@ -171,11 +168,17 @@ def buffered(concurrency: Callable[[Call], int]) -> Say:
     )
 
 
+def lags_of(call: Call) -> Iterator[int]:
+    """By how many seconds inner flows are kept apart: multiples that no other operator has."""
+    lag = call.seconds % TICK // 64
+    return count(lag, lag)
+
+
 def apart_here(concurrency: Callable[[Call], int]) -> Say:
     """Flattening where each inner flow is a little later than the one before it."""
 
     def say(flow: Any, call: Call) -> Any:
-        lags = count(LAG, LAG)
+        lags = lags_of(call)
         return flow.flat_map(
             lambda each: shifted(call.other, each).delay(next(lags), clock=call.time),
             concurrency(call),
@@ -189,7 +192,7 @@ def apart_there(concurrency: Callable[[Call], int]) -> Say:
     delay = holding(delay_of_elements)
 
     def say(source: Any, call: Call) -> Any:
-        lags = count(LAG, LAG)
+        lags = lags_of(call)
         return source.pipe(
             rx.map(
                 lambda each: delay(
