@@ -271,6 +271,7 @@ OPERATORS: dict[str, Operator] = {
         inputs=2,
         unordered=True,
     ),
+    # Which elements are among the few depends on their order, and that on the demand.
     "flat_map_of_few": Operator(
         lambda flow, call: flow.flat_map(lambda each: shifted(call.other, each), call.number),
         lambda source, call: source.pipe(
@@ -278,7 +279,6 @@ OPERATORS: dict[str, Operator] = {
             rx.merge(max_concurrent=call.number),
         ),
         inputs=2,
-        unordered=True,
     ),
     "group_by": Operator(
         lambda flow, call: flow.group_by(of_group(call)).flat_map(
