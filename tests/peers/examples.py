@@ -1,0 +1,70 @@
+"""A small tree for each difference that is meant: it gives one thing here, another one there."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from tests.peers.trees import TICK, Node, Source, Tree
+
+__all__ = ["EXAMPLES"]
+
+OFFSETS = count(1_000, 37)
+
+
+def source(*elements: tuple[int, int], end: int | None = None, error: str | None = None) -> Source:
+    """Elements and an end after so many ticks, each source a little later than the one before."""
+    offset = next(OFFSETS)
+    return Source(
+        f"source {offset}",
+        hot=False,
+        elements=tuple((at * TICK + offset, element) for at, element in elements),
+        end=None if end is None else end * TICK + offset,
+        error=error,
+    )
+
+
+def apply(operator: str, *inputs: Tree, number: int = 1, ticks: int = 2) -> Node:
+    return Node(operator, number, ticks * TICK + next(OFFSETS), inputs)
+
+
+ONE_AFTER_THE_OTHER = source((0, 1), (1, 2), (2, 3), (3, 4), end=9)
+
+EXAMPLES: dict[str, Tree] = {
+    "what is held comes before an error": apply(
+        "buffer", source((0, 1), end=1, error="broken"), number=2
+    ),
+    "delay delays no end": apply("delay", source((0, 1), end=5)),
+    "with_latest_from ends with a publisher that gave nothing": apply(
+        "with_latest_from", source((0, 1), end=9), source(end=3)
+    ),
+    "combine_latest ends with a publisher that gave nothing": apply(
+        "combine_latest", source((0, 1), end=9), source(end=3)
+    ),
+    "a share that has ended runs again": apply("repeat", apply("share", source(end=1)), number=2),
+    "one who comes in the signal in which the last one leaves joins the run": apply(
+        "repeat", apply("take_while", apply("share", ONE_AFTER_THE_OTHER), number=1), number=3
+    ),
+    "elements that are there at once come when they are pulled": apply(
+        "combine_latest",
+        apply("start_with", source(end=1)),
+        apply("start_with", source(end=1)),
+    ),
+    "the end of the other one ends take_until": apply(
+        "take_until", source((0, 1), (4, 2), end=9), source(end=2)
+    ),
+    "upstream of busy inner flows nothing moves": apply(
+        "concat_map",
+        apply("throttle", source((0, 1), (1, 2), (4, 3), end=5), ticks=2),
+        source((3, 1), end=6),
+    ),
+    "inner flows take turns at a moment": apply(
+        "flat_map",
+        source((0, 1), (0, 2), end=1),
+        apply("delay", source((0, 3), (1, 4))),
+    ),
+    "upstream of a zip that waits for partners nothing moves": apply(
+        "zip",
+        apply("merge", source((0, 1), (1, 2), (2, 3)), source((0, 4))),
+        source((5, 5), (6, 6), (7, 7)),
+    ),
+}

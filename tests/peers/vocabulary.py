@@ -1,0 +1,355 @@
+"""Each operator twice: as a flow says it, and as RxPY does.
+
+Elements are whole numbers everywhere, so that any operator can follow any other: what gives tuples
+or lists is followed by a function that makes numbers of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import reactivex
+from reactivex import operators as rx
+
+from penstock import Flow
+from tests.peers.outcome import Failed
+
+__all__ = ["OPERATORS", "Call", "Operator", "digest", "merged_twice", "shifted", "shifted_there"]
+
+Ours = Flow[Any]
+Theirs = Any
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of an operator, and the clock that it runs by: ``time``, or ``scheduler``."""
+
+    number: int
+    seconds: int
+    others: tuple[Any, ...] = ()
+    time: Any = None
+    scheduler: Any = None
+
+    @property
+    def other(self) -> Any:
+        return self.others[0]
+
+
+class Operator(NamedTuple):
+    """How to say it here and there, for how many inputs, and what stays under any demand.
+
+    ``ordered``    whatever the demand, the elements are the same, in the same order
+    ``unordered``  whatever the demand, they are the same, in some order
+    ``at_once``    an error overtakes elements, so with an error it depends on the demand
+    """
+
+    ours: Callable[[Ours, Call], Ours]
+    theirs: Callable[[Theirs, Call], Theirs]
+    inputs: int = 1
+    ordered: bool = False
+    unordered: bool = False
+    at_once: bool = False
+
+
+def digest(elements: Any) -> int:
+    """A number for a tuple or a list, in which order counts."""
+    total = len(elements)
+    for element in elements:
+        total = (total * 31 + element) % 1009
+    return total
+
+
+def add(total: int, element: int) -> int:
+    return (total + element) % 1009
+
+
+def fussy(call: Call) -> Callable[[int], int]:
+    """A function that fails for some elements."""
+
+    def function(element: int) -> int:
+        if element % 8 == call.number:
+            raise Failed(f"no {call.number}")
+        return element
+
+    return function
+
+
+def shifted(inner: Any, element: int) -> Any:
+    """The elements of an inner flow, as those that belong to ``element``."""
+    return inner.map(lambda each: element * 10 + each)
+
+
+def shifted_there(inner: Theirs, element: int) -> Theirs:
+    return inner.pipe(rx.map(lambda each: element * 10 + each))
+
+
+def timed_out() -> Theirs:
+    return reactivex.throw(TimeoutError())
+
+
+def below(call: Call) -> Callable[[int], bool]:
+    return lambda element: element % 10 < call.number * 2
+
+
+def leaves_a_rest(call: Call) -> Callable[[int], bool]:
+    return lambda element: element % (call.number + 1) != 0
+
+
+def of_group(call: Call) -> Callable[[int], int]:
+    return lambda element: element % (call.number + 1)
+
+
+def share_here(flow: Ours, call: Call) -> Ours:
+    shared = flow.share()
+    return Flow.merge(shared.skip(1), shared.map(lambda each: each + call.number))
+
+
+def share_there(source: Theirs, call: Call) -> Theirs:
+    return merged_twice(source.pipe(rx.share()), call)
+
+
+def merged_twice(shared: Theirs, call: Call) -> Theirs:
+    """Two subscribers of what is shared, as in ``share_here``."""
+    return reactivex.merge(
+        shared.pipe(rx.skip(1)), shared.pipe(rx.map(lambda each: each + call.number))
+    )
+
+
+# Named as ours are. Where theirs counts, defaults or fails otherwise, the pair says the same thing:
+# `retry` counts all runs there, `first` and `last` fail there without elements.
+OPERATORS: dict[str, Operator] = {
+    "map": Operator(
+        lambda flow, call: flow.map(lambda each: each + call.number),
+        lambda source, call: source.pipe(rx.map(lambda each: each + call.number)),
+        ordered=True,
+    ),
+    "map_that_fails": Operator(
+        lambda flow, call: flow.map(fussy(call)),
+        lambda source, call: source.pipe(rx.map(fussy(call))),
+        ordered=True,
+    ),
+    "filter": Operator(
+        lambda flow, call: flow.filter(leaves_a_rest(call)),
+        lambda source, call: source.pipe(rx.filter(leaves_a_rest(call))),
+        ordered=True,
+    ),
+    "take": Operator(
+        lambda flow, call: flow.take(call.number - 1),
+        lambda source, call: source.pipe(rx.take(call.number - 1)),
+        ordered=True,
+    ),
+    "skip": Operator(
+        lambda flow, call: flow.skip(call.number - 1),
+        lambda source, call: source.pipe(rx.skip(call.number - 1)),
+        ordered=True,
+    ),
+    "take_while": Operator(
+        lambda flow, call: flow.take_while(below(call)),
+        lambda source, call: source.pipe(rx.take_while(below(call))),
+        ordered=True,
+    ),
+    "skip_while": Operator(
+        lambda flow, call: flow.skip_while(below(call)),
+        lambda source, call: source.pipe(rx.skip_while(below(call))),
+        ordered=True,
+    ),
+    "distinct": Operator(
+        lambda flow, call: flow.distinct(of_group(call)),
+        lambda source, call: source.pipe(rx.distinct(of_group(call))),
+        ordered=True,
+    ),
+    "distinct_until_changed": Operator(
+        lambda flow, call: flow.distinct_until_changed(of_group(call)),
+        lambda source, call: source.pipe(rx.distinct_until_changed(of_group(call))),
+        ordered=True,
+    ),
+    "scan": Operator(
+        lambda flow, call: flow.scan(call.number, add),
+        lambda source, call: source.pipe(rx.scan(add, seed=call.number)),
+        ordered=True,
+    ),
+    "reduce": Operator(
+        lambda flow, call: flow.reduce(call.number, add),
+        lambda source, call: source.pipe(rx.reduce(add, seed=call.number)),
+        ordered=True,
+    ),
+    "count": Operator(
+        lambda flow, call: flow.count(),
+        lambda source, call: source.pipe(rx.count()),
+        ordered=True,
+    ),
+    "to_list": Operator(
+        lambda flow, call: flow.to_list().map(digest),
+        lambda source, call: source.pipe(rx.to_list(), rx.map(digest)),
+        ordered=True,
+    ),
+    "first": Operator(
+        lambda flow, call: flow.first(leaves_a_rest(call)),
+        lambda source, call: source.pipe(rx.filter(leaves_a_rest(call)), rx.take(1)),
+        ordered=True,
+    ),
+    "last": Operator(
+        lambda flow, call: flow.last(),
+        lambda source, call: source.pipe(rx.take_last(1)),
+        ordered=True,
+    ),
+    "start_with": Operator(
+        lambda flow, call: flow.start_with(call.number, 7),
+        lambda source, call: source.pipe(rx.start_with(call.number, 7)),
+        ordered=True,
+    ),
+    "default_if_empty": Operator(
+        lambda flow, call: flow.default_if_empty(call.number),
+        lambda source, call: source.pipe(rx.default_if_empty(call.number)),
+        ordered=True,
+    ),
+    "buffer": Operator(
+        lambda flow, call: flow.buffer(call.number).map(digest),
+        lambda source, call: source.pipe(rx.buffer_with_count(call.number), rx.map(digest)),
+        ordered=True,
+    ),
+    "retry": Operator(
+        lambda flow, call: flow.retry(call.number),
+        lambda source, call: source.pipe(rx.retry(call.number + 1)),
+        ordered=True,
+    ),
+    "repeat": Operator(
+        lambda flow, call: flow.repeat(call.number),
+        lambda source, call: source.pipe(rx.repeat(call.number)),
+        ordered=True,
+    ),
+    "on_error_resume": Operator(
+        lambda flow, call: flow.on_error_resume(lambda error: call.other),
+        lambda source, call: source.pipe(rx.catch(lambda error, _: call.other)),
+        inputs=2,
+        ordered=True,
+    ),
+    "on_error_return": Operator(
+        lambda flow, call: flow.on_error_return(call.number),
+        lambda source, call: source.pipe(rx.catch(reactivex.of(call.number))),
+        ordered=True,
+    ),
+    "concat": Operator(
+        lambda flow, call: flow.concat(call.other),
+        lambda source, call: reactivex.concat(source, call.other),
+        inputs=2,
+        ordered=True,
+    ),
+    "then": Operator(
+        lambda flow, call: flow.then(call.other),
+        lambda source, call: reactivex.concat(source.pipe(rx.ignore_elements()), call.other),
+        inputs=2,
+        ordered=True,
+    ),
+    "zip": Operator(
+        lambda flow, call: flow.zip(call.other).map(digest),
+        lambda source, call: reactivex.zip(source, call.other).pipe(rx.map(digest)),
+        inputs=2,
+        ordered=True,
+        at_once=True,
+    ),
+    "concat_map": Operator(
+        lambda flow, call: flow.concat_map(lambda each: shifted(call.other, each)),
+        lambda source, call: source.pipe(
+            rx.map(lambda each: shifted_there(call.other, each)), rx.merge(max_concurrent=1)
+        ),
+        inputs=2,
+        ordered=True,
+        at_once=True,
+    ),
+    "merge": Operator(
+        lambda flow, call: flow.merge(call.other),
+        lambda source, call: reactivex.merge(source, call.other),
+        inputs=2,
+        unordered=True,
+    ),
+    "flat_map": Operator(
+        lambda flow, call: flow.flat_map(lambda each: shifted(call.other, each)),
+        lambda source, call: source.pipe(rx.flat_map(lambda each: shifted_there(call.other, each))),
+        inputs=2,
+        unordered=True,
+    ),
+    # Which elements are among the few depends on their order, and that on the demand.
+    "flat_map_of_few": Operator(
+        lambda flow, call: flow.flat_map(lambda each: shifted(call.other, each), call.number),
+        lambda source, call: source.pipe(
+            rx.map(lambda each: shifted_there(call.other, each)),
+            rx.merge(max_concurrent=call.number),
+        ),
+        inputs=2,
+    ),
+    "group_by": Operator(
+        lambda flow, call: flow.group_by(of_group(call)).flat_map(
+            lambda group: group.scan(group.key, add)
+        ),
+        lambda source, call: source.pipe(
+            rx.group_by(of_group(call)),
+            rx.flat_map(lambda group: group.pipe(rx.scan(add, seed=group.key))),
+        ),
+    ),
+    "group_by_and_map": Operator(
+        lambda flow, call: flow.group_by(of_group(call)).flat_map(
+            lambda group: group.map(lambda each: each * 10 + group.key)
+        ),
+        lambda source, call: source.pipe(
+            rx.group_by(of_group(call)),
+            rx.flat_map(lambda group: group.pipe(rx.map(lambda each: each * 10 + group.key))),
+        ),
+        unordered=True,
+    ),
+    "switch_map": Operator(
+        lambda flow, call: flow.switch_map(lambda each: shifted(call.other, each)),
+        lambda source, call: source.pipe(
+            rx.map(lambda each: shifted_there(call.other, each)), rx.switch_latest()
+        ),
+        inputs=2,
+    ),
+    "combine_latest": Operator(
+        lambda flow, call: flow.combine_latest(call.other).map(digest),
+        lambda source, call: reactivex.combine_latest(source, call.other).pipe(rx.map(digest)),
+        inputs=2,
+    ),
+    "with_latest_from": Operator(
+        lambda flow, call: flow.with_latest_from(call.other).map(digest),
+        lambda source, call: source.pipe(rx.with_latest_from(call.other), rx.map(digest)),
+        inputs=2,
+    ),
+    "take_until": Operator(
+        lambda flow, call: flow.take_until(call.other),
+        lambda source, call: source.pipe(rx.take_until(call.other)),
+        inputs=2,
+    ),
+    "race": Operator(
+        lambda flow, call: flow.race(call.other),
+        lambda source, call: reactivex.amb(source, call.other),
+        inputs=2,
+    ),
+    "share": Operator(share_here, share_there),
+    "delay": Operator(
+        lambda flow, call: flow.delay(call.seconds, clock=call.time),
+        lambda source, call: source.pipe(rx.delay(call.seconds, scheduler=call.scheduler)),
+    ),
+    "debounce": Operator(
+        lambda flow, call: flow.debounce(call.seconds, clock=call.time),
+        lambda source, call: source.pipe(rx.debounce(call.seconds, scheduler=call.scheduler)),
+    ),
+    "throttle": Operator(
+        lambda flow, call: flow.throttle(call.seconds, clock=call.time),
+        lambda source, call: source.pipe(rx.throttle_first(call.seconds, scheduler=call.scheduler)),
+    ),
+    "timeout": Operator(
+        lambda flow, call: flow.timeout(call.seconds, clock=call.time),
+        lambda source, call: source.pipe(
+            rx.timeout(call.seconds, timed_out(), scheduler=call.scheduler)
+        ),
+    ),
+    "timeout_with_fallback": Operator(
+        lambda flow, call: flow.timeout(call.seconds, call.other, clock=call.time),
+        lambda source, call: source.pipe(
+            rx.timeout(call.seconds, call.other, scheduler=call.scheduler)
+        ),
+        inputs=2,
+    ),
+}
