@@ -89,6 +89,7 @@ STOPS: dict[str, Rows] = {
 PASSES: dict[str, Rows] = {
     "nothing": lambda rows: rows,
     "map": lambda rows: rows.map(str),
+    "pipe": lambda rows: rows.pipe(lambda flow: flow.map(str)),
     "map_not_none": lambda rows: rows.map_not_none(str),
     "filter": lambda rows: rows.filter(bool),
     "flat_map_iterable": lambda rows: rows.flat_map_iterable(lambda row: [row, row]),
