@@ -17,6 +17,7 @@ LONGEST: Final = (
     "tests/faults/test_kills.py",
     "tests/faults/test_sinks.py",
     "tests/faults/test_survivors.py",
+    "tests/tck/jvm/test_verdicts.py",
 )
 # They share the Spark of their process, whose start and first query take as long as dozens later.
 ON_SPARK: Final = (
