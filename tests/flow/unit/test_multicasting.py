@@ -893,3 +893,52 @@ def test_a_fast_subscriber_is_so_far_ahead_of_the_slowest(
     assert len(fast.elements) == ahead
     slow.request(UNBOUNDED)
     assert fast.elements == slow.elements == list(range(1_000))
+
+
+@pytest.mark.parametrize("ends", ["complete", "fail"])
+def test_what_came_to_nobody_before_the_end_waits_for_the_next_subscriber(ends: str) -> None:
+    source: ManualPublisher[int] = ManualPublisher()
+    shared = Flow.from_publisher(source).publish()
+    first = reader(shared)
+    shared.connect()
+    first.cancel()
+    source.next(1, 2, 3)
+    error = ValueError("torn")
+    source.complete() if ends == "complete" else source.error(error)
+    late = reader(shared)
+    assert late.elements == [1, 2, 3]
+    assert late.completed if ends == "complete" else late.error is error
+
+
+@pytest.mark.parametrize(
+    "apply",
+    [Flow.publish, Flow.share, lambda flow: flow.replay(1)],
+    ids=["publish", "share", "replay"],
+)
+def test_no_more_is_made_than_is_wanted_when_upstream_has_ended(
+    apply: Callable[[Flow[int]], SharedFlow[int]],
+) -> None:
+    made: list[int] = []
+
+    def many(_: int) -> Iterator[int]:
+        for number in range(1_000):
+            made.append(number)
+            yield number
+
+    discarded: list[int] = []
+    source: ManualPublisher[int] = ManualPublisher()
+    flow = Flow.from_publisher(source).flat_map_iterable(many).do_on_discard(discarded.append)
+    shared = apply(flow)
+    subscriber = reader(shared, request=1)
+    if apply is Flow.publish:
+        shared.connect()
+    source.next(0)
+    source.complete()
+    assert subscriber.elements == [0]
+    assert len(made) == 2  # one more than is wanted shows that it is not the end
+    subscriber.request(1)
+    assert subscriber.elements == [0, 1]
+    assert len(made) == 3
+    if apply is Flow.share:
+        subscriber.cancel()
+        assert discarded == [2]

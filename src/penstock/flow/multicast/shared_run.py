@@ -61,6 +61,7 @@ class SharedRun(Broadcast[T], RunContext):
         self.name = name
         self._upstream: Publisher[T] | None = source
         self._elements: Elements | None = None
+        self._ahead: T | None = None
         self._run_context: Context | None = None
         self._history = history
         self._limit = limit
@@ -183,6 +184,9 @@ class SharedRun(Broadcast[T], RunContext):
             self._conclude(caught(error))
         if not self._is_active:
             self._elements = None
+            if self._ahead is not None:
+                discard(self, (self._ahead,))
+                self._ahead = None
             close_quietly(elements)
             if self._grace is not None:
                 self._grace.end()
@@ -190,20 +194,33 @@ class SharedRun(Broadcast[T], RunContext):
 
     def _go_on(self, elements: Elements) -> bool:
         """Take elements and pass them on; ``False`` if that has to wait."""
-        if self.wanted:
-            level = self._hold_subscriptions() if self._room_for_all else []
-            if level:
-                return self._send_rows(elements, level)
-        elif not self.ended and not is_used_up(self.sized):
+        if not self.wanted:
+            self._look_for_the_end(elements)
             return False
+        if self._ahead is not None:
+            element, self._ahead = self._ahead, None
+            return self._keep_and_pass_on(element)
+        level = self._hold_subscriptions() if self._room_for_all else []
+        if level:
+            return self._send_rows(elements, level)
         for element in elements:
-            if element is PENDING:
-                return False
-            self._keep(element)
-            self._pass_on()
-            return True
+            return element is not PENDING and self._keep_and_pass_on(element)
         self._conclude(COMPLETED)
         return False
+
+    def _look_for_the_end(self, elements: Elements) -> None:
+        """1.5: it needs no demand. An element that comes in its place waits until it is wanted."""
+        if self._ahead is None and (self.ended or is_used_up(self.sized)):
+            for element in elements:
+                if element is not PENDING:
+                    self._ahead = element
+                return
+            self._conclude(COMPLETED)
+
+    def _keep_and_pass_on(self, element: T) -> bool:
+        self._keep(element)
+        self._pass_on()
+        return True
 
     def _hold_subscriptions(self) -> list[BroadcastSubscription[T]]:
         """All subscriptions, with their drains held, if each of them can take the next element."""
