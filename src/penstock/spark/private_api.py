@@ -18,6 +18,8 @@ from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 if TYPE_CHECKING:
+    from subprocess import Popen
+
     import pyarrow as pa
     from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
@@ -44,6 +46,7 @@ __all__ = [
     "last_execution",
     "limit_retries_of",
     "log_lost_jvm_once",
+    "own_jvm",
     "pickled",
     "plan_text",
     "require_token_of_calls",
@@ -84,11 +87,18 @@ def forget_dead_jvm() -> None:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    process = getattr(SparkContext._gateway, "proc", None)
+    process = own_jvm()
     if process is not None and process.poll() is not None:
         SparkContext._active_spark_context = None
         SparkContext._gateway = SparkContext._jvm = None
         SparkSession._instantiatedSession = None
+
+
+def own_jvm() -> Popen[bytes] | None:
+    """The process of the JVM that pyspark has started; no other one ends with this program."""
+    from pyspark import SparkContext
+
+    return getattr(SparkContext._gateway, "proc", None)
 
 
 @contextmanager

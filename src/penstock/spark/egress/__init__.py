@@ -7,6 +7,8 @@
                         each row once
 ``batch_transport.py``  how batches come back to this program: by a call of Spark's, or from a
                         server by TLS
+``unanswered_calls.py`` calls of Spark's that this program has not answered; none is left when
+                        Python ends
 ``token_gate.py``       a socket that hands on connections that know a token, and holds few others
                         for a short time
 ``batch_delivery.py``   what becomes of a batch here: it waits, its rows go out, then the listener

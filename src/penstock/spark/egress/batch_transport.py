@@ -36,6 +36,7 @@ import pyarrow as pa
 from penstock.runtime import shorten
 from penstock.spark.egress.dataframe_sinks import BatchFanOut
 from penstock.spark.egress.token_gate import TokenGate
+from penstock.spark.egress.unanswered_calls import unanswered_call
 from penstock.spark.failures import SparkUnavailable, Stopped
 from penstock.spark.private_api import call_connection, is_remote
 
@@ -207,7 +208,8 @@ class CallbackTransport:
     def _take(self, frame: DataFrame, number: int) -> None:
         self._connections.add(call_connection(frame))
         try:
-            self._share(frame, number, partial(self._deliver, number))
+            with unanswered_call():
+                self._share(frame, number, partial(self._deliver, number))
         except Exception as error:
             self.error = error
             # The JVM matches what it gets against patterns that a long text overflows.
