@@ -134,6 +134,32 @@ class TakeUntilModel(Model):
         self.end()
 
 
+class SkipUntilModel(Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self._open = False
+
+    def came(self, number: int, element: Any) -> None:
+        if number == 1:
+            self.live.discard(1)
+            self._open = True
+        elif self._open:
+            self.elements.append(element)
+
+    def completed(self, number: int) -> None:
+        if number == 0:
+            self.end()
+        self._open = True
+
+
+class DelaySubscriptionModel(ThenModel):
+    """The first publisher is the one that is waited for."""
+
+    def came(self, number: int, element: Any) -> None:
+        super().came(number, element)
+        self.live = {1}
+
+
 class RaceModel(Model):
     def came(self, number: int, element: Any) -> None:
         self.live = {number}
@@ -156,6 +182,14 @@ COMBINED: dict[str, tuple[Callable[[Any, Any], Flow[Any]], Callable[[], Model]]]
     "take_until": (
         lambda one, other: Flow.from_publisher(one).take_until(other),
         TakeUntilModel,
+    ),
+    "skip_until": (
+        lambda one, other: Flow.from_publisher(one).skip_until(other),
+        SkipUntilModel,
+    ),
+    "delay_subscription": (
+        lambda one, other: Flow.from_publisher(other).delay_subscription(one),
+        DelaySubscriptionModel,
     ),
     "then": (lambda one, other: Flow.from_publisher(one).then(other), ThenModel),
 }

@@ -161,6 +161,24 @@ def take_until_element_or_end(source: Any, call: Call) -> Any:
     return source.pipe(rx.take_until(reactivex.concat(call.other, reactivex.of(0))))
 
 
+def skip_until_element_or_end(source: Any, call: Call) -> Any:
+    """Anything opens it; what is not open yet ends, too."""
+
+    def attempt(_: Any) -> Any:
+        is_open: list[object] = []
+        signal = reactivex.concat(call.other, reactivex.of(0)).pipe(
+            rx.take(1), rx.do_action(is_open.append), rx.ignore_elements()
+        )
+        notifications = source.pipe(
+            rx.materialize(), rx.filter(lambda each: bool(is_open) or each.kind != "N")
+        )
+        return reactivex.merge(reactivex.concat(signal, reactivex.never()), notifications).pipe(
+            rx.dematerialize()
+        )
+
+    return reactivex.defer(attempt)
+
+
 def buffered(concurrency: Callable[[Call], int]) -> Say:
     """Flattening with a buffer upstream, which keeps taking while the inner flows are busy."""
     return lambda flow, call: flow.on_backpressure_buffer(1_000).flat_map(
@@ -257,6 +275,11 @@ DIFFERENCES: dict[str, Difference] = {
     "the end of the other one ends take_until": Difference(
         "anything that the other one gives is a signal; there it has to be an element",
         there={"take_until": take_until_element_or_end},
+    ),
+    "skip_until begins and ends with the end": Difference(
+        "anything that the other one gives is a signal, and upstream ends for whom it has not "
+        "begun; there it has to be an element, and without it there is no end",
+        there={"skip_until": skip_until_element_or_end},
     ),
     "upstream of busy inner flows nothing moves": Difference(
         "backpressure is not to pull: what counts time upstream stands still until an inner flow "

@@ -321,6 +321,11 @@ OPERATORS: dict[str, Operator] = {
         lambda source, call: source.pipe(rx.take_until(call.other)),
         inputs=2,
     ),
+    "skip_until": Operator(
+        lambda flow, call: flow.skip_until(call.other),
+        lambda source, call: source.pipe(rx.skip_until(call.other)),
+        inputs=2,
+    ),
     "race": Operator(
         lambda flow, call: flow.race(call.other),
         lambda source, call: reactivex.amb(source, call.other),
@@ -330,6 +335,12 @@ OPERATORS: dict[str, Operator] = {
     "delay": Operator(
         lambda flow, call: flow.delay(call.seconds, clock=call.time),
         lambda source, call: source.pipe(rx.delay(call.seconds, scheduler=call.scheduler)),
+    ),
+    "delay_subscription": Operator(
+        lambda flow, call: flow.delay_subscription(call.seconds, clock=call.time),
+        lambda source, call: source.pipe(
+            rx.delay_subscription(call.seconds, scheduler=call.scheduler)
+        ),
     ),
     "debounce": Operator(
         lambda flow, call: flow.debounce(call.seconds, clock=call.time),

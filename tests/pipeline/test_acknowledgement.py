@@ -56,6 +56,7 @@ KEEPS: dict[str, Rows] = {
     "skip_last": lambda rows: rows.skip_last(3),
     "skip": lambda rows: rows.skip(1),
     "skip_while": lambda rows: rows.skip_while(lambda row: row.n < 3),
+    "skip_until": lambda rows: rows.skip_until(OTHER),
     "distinct": lambda rows: rows.distinct(),
     "distinct_until_changed": lambda rows: rows.distinct_until_changed(),
     "delay": lambda rows: rows.delay(0.1),
@@ -105,6 +106,7 @@ PASSES: dict[str, Rows] = {
     "timeout": lambda rows: rows.timeout(60.0),
     "throttle": lambda rows: rows.throttle(0.1),
     "subscribe_on": lambda rows: rows.subscribe_on(POOL),
+    "delay_subscription": lambda rows: rows.delay_subscription(0.1),
     "upstream": lambda rows: rows,
 }
 

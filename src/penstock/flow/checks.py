@@ -13,6 +13,7 @@ from penstock.flow.operators.transforming import NO_SEED
 from penstock.runtime import shorten
 
 __all__ = [
+    "is_publisher",
     "require_async_iterable",
     "require_awaitable",
     "require_awaiting_function",

@@ -153,6 +153,29 @@ def take_until_a_flow_on_another_thread(env: Environment) -> None:
     assert in_order(subscriber, one)
 
 
+def skip_until_another_thread_says_so(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.from_publisher(one).skip_until(other).do_on_discard(discarded.append)
+    flow.subscribe(subscriber)
+    subscriber.request(3)
+    env.par(lambda: one.push(2), lambda: other.push(1))
+    assert other.cancels == 1
+    one.push_and_complete(1)
+    assert [x for x in [*discarded, *subscriber.elements] if x < 100] == [0, 1, 2]
+    assert subscriber.elements[-1] == 2
+    assert subscriber.endings == ["on_complete"]
+
+
+def delay_subscription_until_another_thread_says_so(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    Flow.from_publisher(one).delay_subscription(other).subscribe(subscriber)
+    env.par(lambda: other.push(1), lambda: subscriber.request(2))
+    one.push_and_complete(2)
+    assert other.cancels == 1
+    assert subscriber.signals == ["on_subscribe", 0, 1, "on_complete"]
+
+
 def with_latest_from_a_flow_while_nothing_is_wanted(env: Environment) -> None:
     one, other, subscriber = two_sources(env)
     latest = Flow.from_publisher(one).with_latest_from(Flow.from_publisher(other))
@@ -444,6 +467,17 @@ def delay_against_a_request(env: Environment) -> None:
     assert subscriber.signals == ["on_subscribe", 0, "on_complete"]
 
 
+def delay_subscription_against_a_cancel(env: Environment) -> None:
+    foreign, subscriber = Foreign(env), SerialSubscriber(env)
+    later = Flow.from_publisher(foreign).delay_subscription(1, clock=a_clock(env))
+    later.subscribe(subscriber)
+    subscriber.request(1)
+    env.par(subscriber.cancel)
+    let_time_pass(env)
+    assert subscriber.signals == ["on_subscribe"]
+    assert foreign.cancels == hasattr(foreign, "subscriber")  # or it was never subscribed to
+
+
 def delay_against_a_cancel(env: Environment) -> None:
     foreign, subscriber = Foreign(env), SerialSubscriber(env)
     discarded: list[int] = []
@@ -587,6 +621,8 @@ SCENARIOS: list[Scenario] = [
     with_latest_from_another_thread,
     take_until_another_thread_says_so,
     take_until_a_flow_on_another_thread,
+    skip_until_another_thread_says_so,
+    delay_subscription_until_another_thread_says_so,
     with_latest_from_a_flow_while_nothing_is_wanted,
     race_of_two_threads,
     flat_map_of_two_threads,
@@ -617,6 +653,7 @@ TIMED: list[Scenario] = [
     throttle_to_the_last_against_elements,
     delay_against_a_request,
     delay_against_a_cancel,
+    delay_subscription_against_a_cancel,
     a_batch_whose_time_is_up_against_an_element,
     a_retry_after_a_while_against_a_cancel,
 ]

@@ -39,6 +39,7 @@ GOOD: dict[str, Any] = {
     "condition": bool,
     "container": list,
     "count": 1,
+    "delay": 1,
     "element": 1,
     "error": ValueError(),
     "every": 1,
@@ -127,6 +128,8 @@ def bad_arguments(operator: str, parameter: str) -> list[object]:
         if operator != "map_async":
             bad += [coroutine, AsynchronousCall()]
         return bad
+    if (operator, parameter) == ("delay_subscription", "delay"):
+        return [0, -0.5, True, nan, inf, "3", None, timedelta(-1), X, Flow, [Flow.empty()]]
     if parameter in DURATIONS:
         return [-1, -0.5, True, nan, inf, -inf, 10**30, "3", timedelta(-1), X, Flow.empty()]
     if parameter in FLAGS:

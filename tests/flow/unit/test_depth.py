@@ -25,6 +25,7 @@ STAGES: dict[str, Operator] = {
     "buffer": lambda flow: flow.buffer(1).concat_map(Flow.from_iterable),
     "switch_if_empty": lambda flow: flow.switch_if_empty(Flow.of(7)),
     "take_until": lambda flow: flow.take_until(Flow.never()),
+    "skip_until": lambda flow: flow.skip_until(Flow.empty()),
     "timeout": lambda flow: flow.timeout(3_600),
     "with_latest_from": lambda flow: flow.with_latest_from(Flow.of(7)).map(lambda pair: pair[0]),
     "on_error_resume": lambda flow: flow.on_error_resume(lambda error: Flow.of(7)),

@@ -33,6 +33,7 @@ def silent() -> Flow[int]:
     return Flow.from_publisher(source)
 
 
+SIGNALLED: list[str | None] = ["delay_subscription"]
 FLOWS: dict[str, tuple[Callable[[], Flow[Any]], list[str | None]]] = {
     "an origin": (silent, [None]),
     "an origin that is another flow": (
@@ -60,8 +61,8 @@ FLOWS: dict[str, tuple[Callable[[], Flow[Any]], list[str | None]]] = {
         ["retry"],
     ),
     "another publisher besides": (
-        lambda: silent().take_until(silent()).with_latest_from(silent()),
-        [None, "take_until", "with_latest_from"],
+        lambda: silent().take_until(silent()).with_latest_from(silent()).skip_until(silent()),
+        [None, "take_until", "with_latest_from", "skip_until"],
     ),
     "an emitter": (lambda: Flow.create(lambda emitter: None, overflow="error"), ["create"]),
     "a clock": (lambda: Flow.interval(1, clock=VirtualTime()), ["interval"]),

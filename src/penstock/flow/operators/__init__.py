@@ -8,7 +8,9 @@
 ``flattening.py``        each element becomes a publisher: ``flat_map``, ``concat_map``,
                          ``switch_map``
 ``merge.py``             several publishers as one: ``merge``, ``concat``, ``race``, ``take_until``,
-                         ``start_with``
+                         ``skip_until``, ``start_with``
+``delay_subscription.py``
+                         upstream is subscribed to later
 ``combining.py``         elements of several publishers together: ``zip``, ``combine_latest``,
                          ``with_latest_from``
 ``inputs.py``            the inputs of stages that have several, and how such a stage takes turns
