@@ -99,8 +99,14 @@ HOLDERS: Final[dict[str, Holder]] = {
     "map_async(concurrency=100)": lambda flow, time: flow.map_async(awaited, concurrency=100),
     "flat_map": lambda flow, time: flow.flat_map(pair),
     "flat_map, of never-ending inners": lambda flow, time: flow.flat_map(never, concurrency=8),
+    "flat_map_sequential": lambda flow, time: flow.flat_map_sequential(pair),
+    "flat_map_sequential, ahead of its turn": lambda flow, time: flow.flat_map_sequential(
+        lambda x: Flow.never() if x == FIRST else flow
+    ),
     "concat_map": lambda flow, time: flow.concat_map(pair),
     "switch_map": lambda flow, time: flow.switch_map(Flow.of),
+    "exhaust_map": lambda flow, time: flow.exhaust_map(pair),
+    "expand": lambda flow, time: flow.expand(pair),
     "flat_map_iterable": lambda flow, time: flow.flat_map_iterable(lambda x: (x, x)),
     "merge": lambda flow, time: Flow.merge(flow, flow),
     "concat": lambda flow, time: Flow.concat(flow, flow),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, count
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import reactivex
 from reactivex import operators as rx
@@ -21,12 +21,17 @@ from penstock import Flow
 from tests.peers.outcome import Outcome
 from tests.peers.runs import PlayedSource, Say, played, run_here, run_there
 from tests.peers.trees import TICK, Source, Tree, operators_in
-from tests.peers.vocabulary import OPERATORS, Call, digest, merged_twice, shifted, shifted_there
+from tests.peers.vocabulary import (
+    MANY,
+    OPERATORS,
+    Call,
+    digest,
+    merged_twice,
+    shifted,
+    shifted_there,
+)
 
 __all__ = ["DIFFERENCES", "Difference", "Judgement", "judge"]
-
-
-MANY: Final = 256
 
 
 class Difference(NamedTuple):

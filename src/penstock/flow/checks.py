@@ -36,7 +36,9 @@ AWAITS_INSTEAD: Final = {
     "from_callable": "from_awaitable",
     "generate": "from_async_iterable",
 }
-ITERABLES_INSTEAD: Final = {"switch_map": "from_iterable makes a flow of"}
+ITERABLES_INSTEAD: Final = dict.fromkeys(
+    ("exhaust_map", "expand", "switch_map"), "from_iterable makes a flow of"
+)
 TAKES_NO_ELEMENTS: Final = (
     "collect", "conflate", "do_finally", "do_on_discard", "do_on_error", "on_backpressure_drop",
     "on_error_map", "on_error_resume", "pipe", "Retry", "using", "watch_stalls",

@@ -252,6 +252,83 @@ def switch_map_of_two_threads(env: Environment) -> None:
     assert subscriber.endings == ["on_complete"]
 
 
+def exhaust_map_of_two_threads(env: Environment) -> None:
+    outer, inner, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.from_publisher(outer).exhaust_map(lambda x: Flow.of(x) if x else inner)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(4)
+    outer.push(1)
+    env.par(lambda: outer.push_and_complete(1), lambda: inner.push_and_complete(2))
+    assert [*subscriber.elements, *discarded] == [100, 101, 1]
+    assert subscriber.endings == ["on_complete"]
+
+
+def flat_map_sequential_of_two_threads(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    flow = Flow.of(one, other).flat_map_sequential(lambda publisher: publisher, prefetch=2)
+    flow.subscribe(subscriber)
+    subscriber.request(4)
+    env.par(lambda: one.push_and_complete(2), lambda: other.push_and_complete(2))
+    assert subscriber.signals == ["on_subscribe", 0, 1, 100, 101, "on_complete"]
+
+
+def flat_map_sequential_against_a_request(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    flow = Flow.of(one, other).flat_map_sequential(lambda publisher: publisher, prefetch=2)
+    flow.subscribe(subscriber)
+    subscriber.request(1)
+    env.par(
+        lambda: one.push_and_complete(1),
+        lambda: other.push_and_complete(2),
+        lambda: subscriber.request(1),
+    )
+    assert subscriber.elements == [0, 100]
+    subscriber.request(1)
+    assert subscriber.signals == ["on_subscribe", 0, 100, 101, "on_complete"]
+
+
+def flat_map_sequential_against_an_error_ahead_of_its_turn(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.of(one, other).flat_map_sequential(lambda publisher: publisher)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(4)
+
+    def fail_after_one() -> None:
+        other.push(1)
+        other.fail()
+
+    env.par(lambda: one.push(2), fail_after_one)
+    assert subscriber.endings == [ValueError]
+    assert one.cancels == 1
+    assert in_order(subscriber, one)
+    assert sorted([*subscriber.elements, *discarded]) == one.all_sent + other.all_sent
+
+
+def flat_map_sequential_against_a_cancel(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.of(one, other).flat_map_sequential(lambda publisher: publisher)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(1)
+    env.par(lambda: one.push(1), lambda: other.push(2), subscriber.cancel)
+    assert one.cancels == other.cancels == 1
+    assert sorted([*subscriber.elements, *discarded]) == one.all_sent + other.all_sent
+
+
+def expand_on_two_threads(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    following: dict[int, Foreign] = {0: other}
+    flow = Flow.from_publisher(one).expand(lambda x: following.get(x, Flow.empty()), concurrency=2)
+    flow.subscribe(subscriber)
+    subscriber.request(5)
+    one.push(1)
+    env.par(lambda: one.push_and_complete(1), lambda: other.push_and_complete(2))
+    assert sorted(subscriber.elements) == [0, 1, 100, 101]
+    assert subscriber.endings == ["on_complete"]
+
+
 # A source that runs at its own pace, and a subscriber that requests.
 
 
@@ -629,6 +706,12 @@ SCENARIOS: list[Scenario] = [
     concat_map_against_an_error_of_its_outer_flow,
     flat_map_against_a_cancel,
     switch_map_of_two_threads,
+    exhaust_map_of_two_threads,
+    flat_map_sequential_of_two_threads,
+    flat_map_sequential_against_a_request,
+    flat_map_sequential_against_an_error_ahead_of_its_turn,
+    flat_map_sequential_against_a_cancel,
+    expand_on_two_threads,
     a_buffer_between_two_threads,
     a_buffer_that_drops_the_oldest,
     a_buffer_that_overflows,

@@ -803,7 +803,9 @@ THREADED: dict[str, Callable[[Flow[int]], Flow[Any]]] = {
     "take_until": lambda flow: flow.take_until(Flow.never()),
     "skip_until": lambda flow: flow.skip_until(Flow.empty()),
     "flat_map": lambda flow: flow.flat_map(Flow.of),
+    "flat_map_sequential": lambda flow: Flow.of(1).flat_map_sequential(lambda x: flow),
     "switch_map": lambda flow: Flow.of(1).switch_map(lambda x: flow),
+    "exhaust_map": lambda flow: Flow.of(1).exhaust_map(lambda x: flow),
 }
 
 

@@ -22,6 +22,7 @@ STAGES: dict[str, Operator] = {
     "map": lambda flow: flow.map(lambda x: x),
     "flat_map": lambda flow: flow.flat_map(Flow.of),
     "concat_map": lambda flow: flow.concat_map(Flow.of),
+    "flat_map_sequential": lambda flow: flow.flat_map_sequential(Flow.of),
     "buffer": lambda flow: flow.buffer(1).concat_map(Flow.from_iterable),
     "switch_if_empty": lambda flow: flow.switch_if_empty(Flow.of(7)),
     "take_until": lambda flow: flow.take_until(Flow.never()),

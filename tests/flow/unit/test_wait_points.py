@@ -51,6 +51,12 @@ FLOWS: dict[str, tuple[Callable[[], Flow[Any]], list[str | None]]] = {
         lambda: Flow.of(1).flat_map(lambda x: silent().delay(1, clock=VirtualTime())),
         ["flat_map", "delay"],
     ),
+    "inner flows that run ahead": (
+        lambda: Flow.range(2).flat_map_sequential(lambda x: silent()),
+        ["flat_map_sequential", "flat_map_sequential"],
+    ),
+    "a signal before the origin": (lambda: silent().delay_subscription(silent()), SIGNALLED),
+    "an origin after its signal": (lambda: silent().delay_subscription(Flow.of(1)), SIGNALLED),
     "what follows": (lambda: Flow.empty().then(silent()), ["then"]),
     "a fallback": (
         lambda: Flow.error(ValueError()).on_error_resume(lambda error: silent()),
