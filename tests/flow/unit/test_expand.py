@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock import UNBOUNDED, Flow, Publisher
+from penstock import UNBOUNDED, CallingThread, Flow, Publisher
 from penstock.flow.operators.inputs import TURN
 from penstock.testing import ManualPublisher, ManualSubscriber
 
@@ -122,6 +122,18 @@ def test_expand_discards_nothing_that_was_delivered() -> None:
     subscriber.cancel()
     subscriber.assert_elements("a", "b", "c")
     assert discarded == []
+
+
+def test_expand_discards_what_was_not_delivered_and_not_what_is_still_to_be_expanded() -> None:
+    upstream, discarded = ManualPublisher[str](), list[str]()
+    subscriber: ManualSubscriber[str] = ManualSubscriber(request=1)
+    ahead = Flow.from_publisher(upstream).publish_on(CallingThread())
+    ahead.expand(children).do_on_discard(discarded.append).subscribe(subscriber)
+    upstream.next("a", "b")
+    upstream.complete()  # so the run looks for the end, also at what is to be expanded
+    subscriber.cancel()
+    subscriber.assert_elements("a")
+    assert discarded == ["b"]
 
 
 def test_expand_lets_others_through_besides_an_endless_flow() -> None:
