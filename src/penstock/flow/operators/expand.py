@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from operator import length_hint
 from typing import Any, Final
 
 from penstock.api import Publisher
+from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
-from penstock.flow.engine.stage import BY_TIME, UNKNOWN
+from penstock.flow.engine.stage import BY_TIME, EACH_ALONE, UNKNOWN, FusedStage
 from penstock.flow.operators.flattening import FlattenStage, Merging
 from penstock.flow.operators.inputs import InputElements, RoundRobin, open_input
 
-__all__ = ["Expand"]
+__all__ = ["Expand", "RememberPortions"]
 
 UPSTREAM: Final = object()
 
@@ -67,9 +69,10 @@ class Expansion:
         self._merging.open_first()
 
     def portions(self) -> Elements:
-        """Portions of elements, and ``PENDING`` when none of the publishers could give any."""
+        """Portions, each with what remembers its elements, and ``PENDING`` when there is none."""
+        remember = self._unexpanded.append
         for portion in self._merging.portions():
-            yield portion if portion is PENDING else map(self._remember, portion)
+            yield portion if portion is PENDING else (self._within_capacity(portion), remember)
 
     def close(self) -> None:
         """Cancel all publishers, and forget what is still to be expanded."""
@@ -85,12 +88,27 @@ class Expansion:
         while unexpanded or not self._merging.exhausted:
             yield unexpanded.popleft() if unexpanded else PENDING
 
-    def _remember(self, element: Any) -> Any:
-        if len(self._unexpanded) >= self._capacity:
-            discard(self._run, (element,))
+    def _within_capacity(self, portion: Iterator[Any]) -> Iterator[Any]:
+        """As much of a portion as can be remembered; another one brings the rest of it."""
+        room = self._capacity - len(self._unexpanded)
+        if not room:
+            discard(self._run, islice(portion, 1))
             raise too_many_elements(self._capacity)
-        self._unexpanded.append(element)
-        return element
+        return islice(portion, room)
+
+
+class RememberPortions(FusedStage):
+    """The elements of the portions that an ``Expansion`` gives, which remembers them."""
+
+    rerun = EACH_ALONE
+    expands = True
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A loop in the loop."""
+        portion, remember = loop.local("portion", "None"), loop.local("remember", "None")
+        loop.line(f"{portion}, {remember} = x")
+        loop.expand(portion)
+        loop.line(f"{remember}(x)")
 
 
 class DeliveredElements(InputElements):

@@ -11,7 +11,7 @@ from penstock.api import UNBOUNDED, Publisher
 from penstock.flow.checks import require_inner_publisher
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
 from penstock.flow.engine.stage import BY_TIME, UNKNOWN, Stage
-from penstock.flow.operators.inputs import InputElements, RoundRobin, open_input
+from penstock.flow.operators.inputs import TURN, InputElements, RoundRobin, open_input
 
 __all__ = [
     "ExhaustMap",
@@ -155,7 +155,10 @@ class SwitchMap(OnePublisher):
                         inner.close()
                     inner = self._opened(outer.take(), run)
                 elif inner is not None and inner.ready():
-                    yield inner.take()
+                    if outer.ended:
+                        yield from inner.portion(min(run.wanted, TURN))
+                    else:
+                        yield inner.take()
                 elif outer.ended and (inner is None or inner.exhausted):
                     return
                 else:
@@ -176,18 +179,25 @@ class ExhaustMap(OnePublisher):
         run.ended.add(outer)
         try:
             while not run.over:
-                ready = inner is not None and inner.ready()
-                if inner is not None and inner.exhausted:
-                    inner = None
-                if outer.peek():
-                    if inner is None:
+                if inner is None:
+                    if outer.peek():
                         inner = self._opened(outer.take(), run)
+                    elif outer.ended:
+                        return
                     else:
-                        discard(run, (outer.take(),))
-                elif inner is None and outer.ended:
-                    return
+                        yield PENDING
+                    continue
+                ready = inner.ready()
+                if inner.exhausted:
+                    inner = None
+                elif outer.peek():
+                    discard(run, outer.portion(TURN))
+                elif ready:
+                    yield from inner.portion(min(run.wanted, TURN))
+                    if outer.peek():
+                        discard(run, outer.portion(TURN))  # they came before its end is seen
                 else:
-                    yield inner.take() if inner is not None and ready else PENDING
+                    yield PENDING
         finally:
             run.ended.discard(outer)
             if inner is not None:
