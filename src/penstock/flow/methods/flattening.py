@@ -43,7 +43,8 @@ class Flattening(BaseFlow[T_co]):
         """The elements of the publishers that ``function`` makes, several of them at a time.
 
         Elements go on as they come. Publishers that never wait take turns of 256 elements, so an
-        endless one lets the others through. To keep their order, use ``concat_map``.
+        endless one lets the others through. ``flat_map_sequential`` and ``concat_map`` keep their
+        order.
 
         Emits when: one of the publishers does.
         Backpressures when: nothing is wanted; ``concurrency`` publishers are being taken from.
