@@ -6,7 +6,7 @@ import platform
 import sys
 import tracemalloc
 
-from benchmarks import bridge, chains, crossings, endurance, memory, reference
+from benchmarks import bridge, chains, crossings, endurance, memory, operators, reference
 from benchmarks.bar import Bench
 from benchmarks.measure import best_of
 
@@ -16,7 +16,8 @@ BARS_IN_MICROSECONDS = {"subscribe and one element": 5.0}
 def main(words: list[str]) -> None:
     """Measure everything, or what one of the words names, and print it."""
     print(f"CPython {platform.python_version()}, CPU time, best of 9 interleaved rounds\n")
-    benches = [bench for bench in (*chains.BENCHES, *crossings.BENCHES) if named(bench.name, words)]
+    every = (*chains.BENCHES, *crossings.BENCHES, *operators.BENCHES)
+    benches = [bench for bench in every if named(bench.name, words)]
     if benches:
         print_flow(benches)
     if named("reference", words):

@@ -134,6 +134,32 @@ class TakeUntilModel(Model):
         self.end()
 
 
+class SkipUntilModel(Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self._open = False
+
+    def came(self, number: int, element: Any) -> None:
+        if number == 1:
+            self.live.discard(1)
+            self._open = True
+        elif self._open:
+            self.elements.append(element)
+
+    def completed(self, number: int) -> None:
+        if number == 0:
+            self.end()
+        self._open = True
+
+
+class DelaySubscriptionModel(ThenModel):
+    """The first publisher is the one that is waited for."""
+
+    def came(self, number: int, element: Any) -> None:
+        super().came(number, element)
+        self.live = {1}
+
+
 class RaceModel(Model):
     def came(self, number: int, element: Any) -> None:
         self.live = {number}
@@ -156,6 +182,14 @@ COMBINED: dict[str, tuple[Callable[[Any, Any], Flow[Any]], Callable[[], Model]]]
     "take_until": (
         lambda one, other: Flow.from_publisher(one).take_until(other),
         TakeUntilModel,
+    ),
+    "skip_until": (
+        lambda one, other: Flow.from_publisher(one).skip_until(other),
+        SkipUntilModel,
+    ),
+    "delay_subscription": (
+        lambda one, other: Flow.from_publisher(other).delay_subscription(one),
+        DelaySubscriptionModel,
     ),
     "then": (lambda one, other: Flow.from_publisher(one).then(other), ThenModel),
 }
@@ -199,6 +233,64 @@ class SwitchMapModel(Model):
             self.live = {0, element}
 
 
+class ExhaustMapModel(SwitchMapModel):
+    """The same with the one that is open, as long as it is."""
+
+    def came(self, number: int, element: Any) -> None:
+        if number or self.live == {0}:
+            super().came(number, element)
+
+
+class FlatMapSequentialModel(FlatMapModel):
+    """What comes ahead of its turn is kept, and counts as open."""
+
+    def __init__(self, concurrency: int) -> None:
+        super().__init__(concurrency)
+        self._line: list[int] = []
+        self._kept: dict[int, list[Any]] = {}
+
+    def came(self, number: int, element: Any) -> None:
+        if number:
+            self._kept[number].append(element)
+            self._give()
+        else:
+            super().came(number, element)
+
+    def completed(self, number: int) -> None:
+        self._give()
+        if not self.live:
+            self.end()
+
+    def _subscribe(self) -> None:
+        while self._waiting and len(self._line) < self._concurrency:
+            number = self._waiting.pop(0)
+            self._line.append(number)
+            self._kept[number] = []
+            self.live.add(number)
+
+    def _give(self) -> None:
+        while self._line:
+            self.elements += self._kept[self._line[0]]
+            self._kept[self._line[0]].clear()
+            if self._line[0] in self.live:
+                return
+            self._line.pop(0)
+            self._subscribe()
+
+
+class ExpandModel(FlatMapModel):
+    """Whatever comes is given, and its publisher subscribed to, if there is one, at its turn."""
+
+    def came(self, number: int, element: Any) -> None:
+        self.elements.append(element)
+        self._waiting.append(element)
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        while self._waiting and len(self.live) < self._concurrency:
+            self.live.add(self._waiting.pop(0))
+
+
 MOST_INNER = 16
 """As many as there are events: each of them may be an element of the outer publisher."""
 FLATTENED: dict[str, tuple[Callable[..., Flow[Any]], Callable[[], Model]]] = {
@@ -208,7 +300,13 @@ FLATTENED: dict[str, tuple[Callable[..., Flow[Any]], Callable[[], Model]]] = {
         lambda: FlatMapModel(2),
     ),
     "concat_map": (Flow.concat_map, lambda: FlatMapModel(1)),
+    "flat_map_sequential": (Flow.flat_map_sequential, lambda: FlatMapSequentialModel(MOST_INNER)),
+    "flat_map_sequential, two at a time": (
+        lambda flow, function: flow.flat_map_sequential(function, concurrency=2),
+        lambda: FlatMapSequentialModel(2),
+    ),
     "switch_map": (Flow.switch_map, SwitchMapModel),
+    "exhaust_map": (Flow.exhaust_map, ExhaustMapModel),
 }
 
 
@@ -230,15 +328,18 @@ class Compared:
             if publisher.subscribed and not publisher.cancelled and number not in self._ended
         }
 
-    def play(self, events: list[Event], outer: Iterable[Any] = ()) -> None:
-        """Let publishers signal; the elements of the first one are those of ``outer``, if any."""
+    def play(self, events: list[Event], outer: Iterable[Any] = (), *, nested: bool = False) -> None:
+        """Let publishers signal; the elements of the first one are those of ``outer``, if any.
+
+        If they are ``nested``, those of all others are, too.
+        """
         self.agree()
         numbers = iter(outer)
         for element, (which, signal) in enumerate(events):
             live = sorted(self.live)
             if live:
                 number = live[which % len(live)]
-                given = element if number else next(numbers, element)
+                given = element if number and not nested else next(numbers, element)
                 self._signal(number, signal, given)
                 self.agree()
 
@@ -290,3 +391,16 @@ def test_inner_publishers_are_flattened_as_they_signal(
     flow = flatten(Flow.from_publisher(outer), lambda number: inner[number - 1])
     flow.subscribe(compared.subscriber)
     compared.play(events, outer=range(1, 1 + MOST_INNER))
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("concurrency", [1, 2, MOST_INNER])
+@given(events=EVENTS)
+def test_publishers_are_expanded_as_they_signal(
+    concurrency: int, kind: str, events: list[Event]
+) -> None:
+    compared = Compared(ExpandModel(concurrency), 1 + MOST_INNER)
+    outer, *inner = map(KINDS[kind], compared.publishers)
+    flow = Flow.from_publisher(outer).expand(lambda number: inner[number - 1], concurrency)
+    flow.subscribe(compared.subscriber)
+    compared.play(events, outer=range(1, 1 + MOST_INNER), nested=True)

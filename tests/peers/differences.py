@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, count
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import reactivex
 from reactivex import operators as rx
@@ -21,12 +21,17 @@ from penstock import Flow
 from tests.peers.outcome import Outcome
 from tests.peers.runs import PlayedSource, Say, played, run_here, run_there
 from tests.peers.trees import TICK, Source, Tree, operators_in
-from tests.peers.vocabulary import OPERATORS, Call, digest, merged_twice, shifted, shifted_there
+from tests.peers.vocabulary import (
+    MANY,
+    OPERATORS,
+    Call,
+    digest,
+    merged_twice,
+    shifted,
+    shifted_there,
+)
 
 __all__ = ["DIFFERENCES", "Difference", "Judgement", "judge"]
-
-
-MANY: Final = 256
 
 
 class Difference(NamedTuple):
@@ -161,6 +166,24 @@ def take_until_element_or_end(source: Any, call: Call) -> Any:
     return source.pipe(rx.take_until(reactivex.concat(call.other, reactivex.of(0))))
 
 
+def skip_until_element_or_end(source: Any, call: Call) -> Any:
+    """Anything opens it; what is not open yet ends, too."""
+
+    def attempt(_: Any) -> Any:
+        is_open: list[object] = []
+        signal = reactivex.concat(call.other, reactivex.of(0)).pipe(
+            rx.take(1), rx.do_action(is_open.append), rx.ignore_elements()
+        )
+        notifications = source.pipe(
+            rx.materialize(), rx.filter(lambda each: bool(is_open) or each.kind != "N")
+        )
+        return reactivex.merge(reactivex.concat(signal, reactivex.never()), notifications).pipe(
+            rx.dematerialize()
+        )
+
+    return reactivex.defer(attempt)
+
+
 def buffered(concurrency: Callable[[Call], int]) -> Say:
     """Flattening with a buffer upstream, which keeps taking while the inner flows are busy."""
     return lambda flow, call: flow.on_backpressure_buffer(1_000).flat_map(
@@ -257,6 +280,11 @@ DIFFERENCES: dict[str, Difference] = {
     "the end of the other one ends take_until": Difference(
         "anything that the other one gives is a signal; there it has to be an element",
         there={"take_until": take_until_element_or_end},
+    ),
+    "skip_until begins and ends with the end": Difference(
+        "anything that the other one gives is a signal, and upstream ends for whom it has not "
+        "begun; there it has to be an element, and without it there is no end",
+        there={"skip_until": skip_until_element_or_end},
     ),
     "upstream of busy inner flows nothing moves": Difference(
         "backpressure is not to pull: what counts time upstream stands still until an inner flow "

@@ -52,6 +52,9 @@ EXAMPLES: dict[str, Tree] = {
     "the end of the other one ends take_until": apply(
         "take_until", source((0, 1), (4, 2), end=9), source(end=2)
     ),
+    "skip_until begins and ends with the end": apply(
+        "skip_until", source((0, 1), (4, 2), end=9), source(end=2)
+    ),
     "upstream of busy inner flows nothing moves": apply(
         "concat_map",
         apply("throttle", source((0, 1), (1, 2), (4, 3), end=5), ticks=2),

@@ -8,15 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import reactivex
 from reactivex import operators as rx
+from reactivex.disposable import CompositeDisposable
+from reactivex.subject import ReplaySubject, Subject
 
 from penstock import Flow
 from tests.peers.outcome import Failed
 
-__all__ = ["OPERATORS", "Call", "Operator", "digest", "merged_twice", "shifted", "shifted_there"]
+__all__ = [
+    "MANY",
+    "OPERATORS",
+    "Call",
+    "Operator",
+    "digest",
+    "merged_twice",
+    "shifted",
+    "shifted_there",
+]
+
+MANY: Final = 256
+"""As many inner flows as there are."""
+SMALL: Final = 20
+"""What is not smaller is not expanded; what is comes to that in two steps at most."""
 
 Ours = Flow[Any]
 Theirs = Any
@@ -99,6 +115,25 @@ def leaves_a_rest(call: Call) -> Callable[[int], bool]:
 
 def of_group(call: Call) -> Callable[[int], int]:
     return lambda element: element % (call.number + 1)
+
+
+def in_order_there(source: Theirs, call: Call) -> Theirs:
+    """Inner flows that run at once, each into a replay, and these one after the other."""
+
+    def subscribe(observer: Any, _: Any = None) -> Any:
+        running, errors = CompositeDisposable(), Subject[Any]()
+
+        def run(element: int) -> Theirs:
+            replay = ReplaySubject[Any]()
+            inner = shifted_there(call.other, element).pipe(rx.do_action(on_error=errors.on_error))
+            running.add(inner.subscribe(replay))
+            return replay
+
+        in_order = source.pipe(rx.map(run), rx.merge(max_concurrent=1), rx.materialize())
+        running.add(reactivex.merge(errors, in_order).pipe(rx.dematerialize()).subscribe(observer))
+        return running
+
+    return reactivex.create(subscribe)
 
 
 def share_here(flow: Ours, call: Call) -> Ours:
@@ -259,6 +294,13 @@ OPERATORS: dict[str, Operator] = {
         ordered=True,
         at_once=True,
     ),
+    "flat_map_sequential": Operator(
+        lambda flow, call: flow.flat_map_sequential(lambda each: shifted(call.other, each)),
+        in_order_there,
+        inputs=2,
+        ordered=True,
+        at_once=True,
+    ),
     "merge": Operator(
         lambda flow, call: flow.merge(call.other),
         lambda source, call: reactivex.merge(source, call.other),
@@ -306,6 +348,26 @@ OPERATORS: dict[str, Operator] = {
         ),
         inputs=2,
     ),
+    "exhaust_map": Operator(
+        lambda flow, call: flow.exhaust_map(lambda each: shifted(call.other, each)),
+        lambda source, call: source.pipe(
+            rx.map(lambda each: shifted_there(call.other, each)), rx.exclusive()
+        ),
+        inputs=2,
+    ),
+    "expand": Operator(
+        lambda flow, call: flow.expand(
+            lambda each: shifted(call.other, each + 1) if each < SMALL else Flow.empty(), MANY
+        ),
+        lambda source, call: source.pipe(
+            rx.expand(
+                lambda each: (
+                    shifted_there(call.other, each + 1) if each < SMALL else reactivex.empty()
+                )
+            )
+        ),
+        inputs=2,
+    ),
     "combine_latest": Operator(
         lambda flow, call: flow.combine_latest(call.other).map(digest),
         lambda source, call: reactivex.combine_latest(source, call.other).pipe(rx.map(digest)),
@@ -321,6 +383,11 @@ OPERATORS: dict[str, Operator] = {
         lambda source, call: source.pipe(rx.take_until(call.other)),
         inputs=2,
     ),
+    "skip_until": Operator(
+        lambda flow, call: flow.skip_until(call.other),
+        lambda source, call: source.pipe(rx.skip_until(call.other)),
+        inputs=2,
+    ),
     "race": Operator(
         lambda flow, call: flow.race(call.other),
         lambda source, call: reactivex.amb(source, call.other),
@@ -330,6 +397,12 @@ OPERATORS: dict[str, Operator] = {
     "delay": Operator(
         lambda flow, call: flow.delay(call.seconds, clock=call.time),
         lambda source, call: source.pipe(rx.delay(call.seconds, scheduler=call.scheduler)),
+    ),
+    "delay_subscription": Operator(
+        lambda flow, call: flow.delay_subscription(call.seconds, clock=call.time),
+        lambda source, call: source.pipe(
+            rx.delay_subscription(call.seconds, scheduler=call.scheduler)
+        ),
     ),
     "debounce": Operator(
         lambda flow, call: flow.debounce(call.seconds, clock=call.time),

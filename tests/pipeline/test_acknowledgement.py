@@ -38,8 +38,11 @@ KEEPS: dict[str, Rows] = {
     "conflate": lambda rows: rows.conflate(lambda old, new: new),
     "map_async": lambda rows: rows.map_async(same),
     "flat_map": lambda rows: rows.flat_map(Flow.of),
+    "flat_map_sequential": lambda rows: rows.flat_map_sequential(Flow.of),
     "concat_map": lambda rows: rows.concat_map(Flow.of),
     "switch_map": lambda rows: rows.switch_map(Flow.of),
+    "exhaust_map": lambda rows: rows.exhaust_map(Flow.of),
+    "expand": lambda rows: rows.expand(lambda row: Flow.empty()),
     "scan": lambda rows: rows.scan(0, lambda total, row: total + 1),
     "enumerate": lambda rows: rows.enumerate(),
     "pairwise": lambda rows: rows.pairwise(),
@@ -56,6 +59,7 @@ KEEPS: dict[str, Rows] = {
     "skip_last": lambda rows: rows.skip_last(3),
     "skip": lambda rows: rows.skip(1),
     "skip_while": lambda rows: rows.skip_while(lambda row: row.n < 3),
+    "skip_until": lambda rows: rows.skip_until(OTHER),
     "distinct": lambda rows: rows.distinct(),
     "distinct_until_changed": lambda rows: rows.distinct_until_changed(),
     "delay": lambda rows: rows.delay(0.1),
@@ -105,6 +109,7 @@ PASSES: dict[str, Rows] = {
     "timeout": lambda rows: rows.timeout(60.0),
     "throttle": lambda rows: rows.throttle(0.1),
     "subscribe_on": lambda rows: rows.subscribe_on(POOL),
+    "delay_subscription": lambda rows: rows.delay_subscription(0.1),
     "upstream": lambda rows: rows,
 }
 

@@ -131,6 +131,7 @@ HOMES = {
     "from_awaitable": "from_async",
     "concat": "merge",
     "race": "merge",
+    "skip_until": "merge",
     "start_with": "merge",
     "take_until": "merge",
     "then": "merge",

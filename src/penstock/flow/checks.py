@@ -13,6 +13,7 @@ from penstock.flow.operators.transforming import NO_SEED
 from penstock.runtime import shorten
 
 __all__ = [
+    "is_publisher",
     "require_async_iterable",
     "require_awaitable",
     "require_awaiting_function",
@@ -35,7 +36,9 @@ AWAITS_INSTEAD: Final = {
     "from_callable": "from_awaitable",
     "generate": "from_async_iterable",
 }
-ITERABLES_INSTEAD: Final = {"switch_map": "from_iterable makes a flow of"}
+ITERABLES_INSTEAD: Final = dict.fromkeys(
+    ("exhaust_map", "expand", "switch_map"), "from_iterable makes a flow of"
+)
 TAKES_NO_ELEMENTS: Final = (
     "collect", "conflate", "do_finally", "do_on_discard", "do_on_error", "on_backpressure_drop",
     "on_error_map", "on_error_resume", "pipe", "Retry", "using", "watch_stalls",

@@ -144,6 +144,21 @@ CASES = [
         lambda given: [],
     ),
     Case(
+        "skip_until never",
+        lambda flow: flow.skip_until(Flow.never()),
+        lambda given: [],
+    ),
+    Case(
+        "skip_until at once",
+        lambda flow: flow.skip_until(IterablePublisher([1])),
+        lambda given: given,
+    ),
+    Case(
+        "skip_until nothing",
+        lambda flow: flow.skip_until(Flow.empty()),
+        lambda given: given,
+    ),
+    Case(
         "then one element",
         lambda flow: flow.then(Flow.of(100)),
         lambda given: [100],

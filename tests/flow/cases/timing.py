@@ -22,6 +22,16 @@ CASES = [
     ),
     Case("delay", lambda flow: flow.delay(HOUR, clock=Hurrying(2 * HOUR)), list),
     Case(
+        "delay_subscription for a moment",
+        lambda flow: flow.delay_subscription(MOMENT, clock=SystemClock()),
+        list,
+    ),
+    Case(
+        "delay_subscription until another flow",
+        lambda flow: flow.delay_subscription(Flow.of("go")),
+        list,
+    ),
+    Case(
         "debounce in quiet times",
         lambda flow: flow.debounce(1, clock=Hurrying(HOUR)),
         list,

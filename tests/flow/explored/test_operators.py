@@ -153,6 +153,29 @@ def take_until_a_flow_on_another_thread(env: Environment) -> None:
     assert in_order(subscriber, one)
 
 
+def skip_until_another_thread_says_so(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.from_publisher(one).skip_until(other).do_on_discard(discarded.append)
+    flow.subscribe(subscriber)
+    subscriber.request(3)
+    env.par(lambda: one.push(2), lambda: other.push(1))
+    assert other.cancels == 1
+    one.push_and_complete(1)
+    assert [x for x in [*discarded, *subscriber.elements] if x < 100] == [0, 1, 2]
+    assert subscriber.elements[-1] == 2
+    assert subscriber.endings == ["on_complete"]
+
+
+def delay_subscription_until_another_thread_says_so(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    Flow.from_publisher(one).delay_subscription(other).subscribe(subscriber)
+    env.par(lambda: other.push(1), lambda: subscriber.request(2))
+    one.push_and_complete(2)
+    assert other.cancels == 1
+    assert subscriber.signals == ["on_subscribe", 0, 1, "on_complete"]
+
+
 def with_latest_from_a_flow_while_nothing_is_wanted(env: Environment) -> None:
     one, other, subscriber = two_sources(env)
     latest = Flow.from_publisher(one).with_latest_from(Flow.from_publisher(other))
@@ -226,6 +249,83 @@ def switch_map_of_two_threads(env: Environment) -> None:
     assert subscriber.elements[-1:] == [1]
     assert in_order(subscriber, inner)
     assert inner.cancels == 1
+    assert subscriber.endings == ["on_complete"]
+
+
+def exhaust_map_of_two_threads(env: Environment) -> None:
+    outer, inner, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.from_publisher(outer).exhaust_map(lambda x: Flow.of(x) if x else inner)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(4)
+    outer.push(1)
+    env.par(lambda: outer.push_and_complete(1), lambda: inner.push_and_complete(2))
+    assert [*subscriber.elements, *discarded] == [100, 101, 1]
+    assert subscriber.endings == ["on_complete"]
+
+
+def flat_map_sequential_of_two_threads(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    flow = Flow.of(one, other).flat_map_sequential(lambda publisher: publisher, prefetch=2)
+    flow.subscribe(subscriber)
+    subscriber.request(4)
+    env.par(lambda: one.push_and_complete(2), lambda: other.push_and_complete(2))
+    assert subscriber.signals == ["on_subscribe", 0, 1, 100, 101, "on_complete"]
+
+
+def flat_map_sequential_against_a_request(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    flow = Flow.of(one, other).flat_map_sequential(lambda publisher: publisher, prefetch=2)
+    flow.subscribe(subscriber)
+    subscriber.request(1)
+    env.par(
+        lambda: one.push_and_complete(1),
+        lambda: other.push_and_complete(2),
+        lambda: subscriber.request(1),
+    )
+    assert subscriber.elements == [0, 100]
+    subscriber.request(1)
+    assert subscriber.signals == ["on_subscribe", 0, 100, 101, "on_complete"]
+
+
+def flat_map_sequential_against_an_error_ahead_of_its_turn(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.of(one, other).flat_map_sequential(lambda publisher: publisher)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(4)
+
+    def fail_after_one() -> None:
+        other.push(1)
+        other.fail()
+
+    env.par(lambda: one.push(2), fail_after_one)
+    assert subscriber.endings == [ValueError]
+    assert one.cancels == 1
+    assert in_order(subscriber, one)
+    assert sorted([*subscriber.elements, *discarded]) == one.all_sent + other.all_sent
+
+
+def flat_map_sequential_against_a_cancel(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    discarded: list[int] = []
+    flow = Flow.of(one, other).flat_map_sequential(lambda publisher: publisher)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(1)
+    env.par(lambda: one.push(1), lambda: other.push(2), subscriber.cancel)
+    assert one.cancels == other.cancels == 1
+    assert sorted([*subscriber.elements, *discarded]) == one.all_sent + other.all_sent
+
+
+def expand_on_two_threads(env: Environment) -> None:
+    one, other, subscriber = two_sources(env)
+    following: dict[int, Foreign] = {0: other}
+    flow = Flow.from_publisher(one).expand(lambda x: following.get(x, Flow.empty()), concurrency=2)
+    flow.subscribe(subscriber)
+    subscriber.request(5)
+    one.push(1)
+    env.par(lambda: one.push_and_complete(1), lambda: other.push_and_complete(2))
+    assert sorted(subscriber.elements) == [0, 1, 100, 101]
     assert subscriber.endings == ["on_complete"]
 
 
@@ -444,6 +544,17 @@ def delay_against_a_request(env: Environment) -> None:
     assert subscriber.signals == ["on_subscribe", 0, "on_complete"]
 
 
+def delay_subscription_against_a_cancel(env: Environment) -> None:
+    foreign, subscriber = Foreign(env), SerialSubscriber(env)
+    later = Flow.from_publisher(foreign).delay_subscription(1, clock=a_clock(env))
+    later.subscribe(subscriber)
+    subscriber.request(1)
+    env.par(subscriber.cancel)
+    let_time_pass(env)
+    assert subscriber.signals == ["on_subscribe"]
+    assert foreign.cancels == hasattr(foreign, "subscriber")  # or it was never subscribed to
+
+
 def delay_against_a_cancel(env: Environment) -> None:
     foreign, subscriber = Foreign(env), SerialSubscriber(env)
     discarded: list[int] = []
@@ -587,12 +698,20 @@ SCENARIOS: list[Scenario] = [
     with_latest_from_another_thread,
     take_until_another_thread_says_so,
     take_until_a_flow_on_another_thread,
+    skip_until_another_thread_says_so,
+    delay_subscription_until_another_thread_says_so,
     with_latest_from_a_flow_while_nothing_is_wanted,
     race_of_two_threads,
     flat_map_of_two_threads,
     concat_map_against_an_error_of_its_outer_flow,
     flat_map_against_a_cancel,
     switch_map_of_two_threads,
+    exhaust_map_of_two_threads,
+    flat_map_sequential_of_two_threads,
+    flat_map_sequential_against_a_request,
+    flat_map_sequential_against_an_error_ahead_of_its_turn,
+    flat_map_sequential_against_a_cancel,
+    expand_on_two_threads,
     a_buffer_between_two_threads,
     a_buffer_that_drops_the_oldest,
     a_buffer_that_overflows,
@@ -617,6 +736,7 @@ TIMED: list[Scenario] = [
     throttle_to_the_last_against_elements,
     delay_against_a_request,
     delay_against_a_cancel,
+    delay_subscription_against_a_cancel,
     a_batch_whose_time_is_up_against_an_element,
     a_retry_after_a_while_against_a_cancel,
 ]

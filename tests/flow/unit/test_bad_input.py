@@ -39,6 +39,7 @@ GOOD: dict[str, Any] = {
     "condition": bool,
     "container": list,
     "count": 1,
+    "delay": 1,
     "element": 1,
     "error": ValueError(),
     "every": 1,
@@ -127,6 +128,8 @@ def bad_arguments(operator: str, parameter: str) -> list[object]:
         if operator != "map_async":
             bad += [coroutine, AsynchronousCall()]
         return bad
+    if (operator, parameter) == ("delay_subscription", "delay"):
+        return [0, -0.5, True, nan, inf, "3", None, timedelta(-1), X, Flow, [Flow.empty()]]
     if parameter in DURATIONS:
         return [-1, -0.5, True, nan, inf, -inf, 10**30, "3", timedelta(-1), X, Flow.empty()]
     if parameter in FLAGS:
@@ -203,6 +206,9 @@ def failure_of(flow: Flow[Any]) -> Exception:
         (Flow.of(1).flat_map(returning(5)), "flat_map needs a publisher, not 5"),
         (Flow.of(1).concat_map(returning([1])), r"concat_map needs a publisher, not \[1\]"),
         (Flow.of(1).switch_map(returning(None)), "switch_map needs a publisher, not None"),
+        (Flow.of(1).exhaust_map(returning(None)), "exhaust_map needs a publisher, not None"),
+        (Flow.of(1).flat_map_sequential(returning(5)), "flat_map_sequential needs .*, not 5"),
+        (Flow.of(1).expand(returning(5)), "expand needs a publisher, not 5"),
         (Flow.defer(returning("text")), "defer needs a publisher, not 'text'"),
         (Flow.using(returning(5), Flow.of), "using needs a context manager, not 5"),
         (Flow.using(ThreadPool, returning(5)), "using needs a publisher, not 5"),

@@ -35,9 +35,12 @@ STATIC: dict[str, Callable[..., Flow[Any]]] = {
 BESIDE: dict[str, Callable[[Publisher[Any], Publisher[Any]], Flow[Any]]] = {
     "with_latest_from": lambda one, other: Flow.from_publisher(one).with_latest_from(other),
     "take_until": lambda one, other: Flow.from_publisher(one).take_until(other),
+    "skip_until": lambda one, other: Flow.from_publisher(one).skip_until(other),
     "then": lambda one, other: Flow.from_publisher(one).then(other),
 }
-AT_ONCE = ("merge", "zip", "combine_latest", "race", "with_latest_from", "take_until")
+AT_ONCE = (
+    "merge", "zip", "combine_latest", "race", "with_latest_from", "take_until", "skip_until",
+)  # fmt: skip
 """Those that are subscribed to all their publishers at the same time."""
 KINDS: dict[str, Callable[[Publisher[Any]], Publisher[Any]]] = {
     "publishers": lambda publisher: publisher,
@@ -677,6 +680,73 @@ def test_take_until_stops_an_endless_flow_from_within() -> None:
     assert flow.run_sync() == 10
 
 
+# skip_until
+
+
+@pytest.mark.parametrize("signal", ["next", "complete"])
+@EVERY_KIND
+def test_skip_until_begins_with_the_first_signal_of_the_other(kind: str, signal: str) -> None:
+    two = Two("skip_until", request=0, kind=kind)
+    two.subscriber.request(2)
+    two.one.next(1, 2)
+    assert two.one.requested == 4  # what is left out is replaced
+    assert two.other.requested == 1
+    two.other.next("now") if signal == "next" else two.other.complete()
+    assert two.other.cancelled == (signal == "next")
+    two.one.next(3)
+    two.subscriber.assert_elements(3)
+    two.one.complete()
+    two.subscriber.assert_completed()
+
+
+def test_skip_until_discards_what_comes_before() -> None:
+    one, other, discarded = ManualPublisher[int](), ManualPublisher[str](), list[int]()
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=UNBOUNDED)
+    flow = Flow.from_publisher(one).skip_until(other).do_on_discard(discarded.append)
+    flow.subscribe(subscriber)
+    one.next(1, 2)
+    assert discarded == [1, 2]
+    other.next("now")
+    one.next(3)
+    subscriber.assert_elements(3)
+
+
+def test_skip_until_asks_for_nothing_when_the_other_signals_and_nothing_is_wanted() -> None:
+    read: list[int] = []
+    other, subscriber = ManualPublisher[str](), ManualSubscriber[int]()
+    Flow.range(9).do_on_next(read.append).skip_until(other).subscribe(subscriber)
+    other.next("now")
+    assert other.cancelled
+    assert read == []
+    subscriber.request(1)
+    subscriber.assert_elements(0)
+    assert read == [0]
+
+
+@pytest.mark.parametrize("demand", [UNBOUNDED, 0], ids=["with demand", "without demand"])
+@EVERY_KIND
+def test_skip_until_fails_with_the_other_at_once(kind: str, demand: int) -> None:
+    two = Two("skip_until", request=demand, kind=kind)
+    two.other.error(OSError("other"))
+    two.subscriber.assert_failed(OSError, match="other")
+    assert two.one.cancelled
+
+
+def test_skip_until_takes_no_notice_of_the_other_after_its_signal() -> None:
+    two = Two("skip_until")
+    two.other.next("now")
+    two.one.next(1)
+    two.subscriber.assert_elements(1)
+    two.subscriber.assert_not_ended()
+
+
+def test_skip_until_completes_and_cancels_the_other_when_the_flow_ends_first() -> None:
+    two = Two("skip_until", request=0)
+    two.one.complete()
+    two.subscriber.assert_completed()
+    assert two.other.cancelled
+
+
 # then
 
 
@@ -731,8 +801,11 @@ THREADED: dict[str, Callable[[Flow[int]], Flow[Any]]] = {
     "race": lambda flow: Flow.race(Flow.never(), flow),
     "with_latest_from": lambda flow: flow.with_latest_from(Flow.of(1)),
     "take_until": lambda flow: flow.take_until(Flow.never()),
+    "skip_until": lambda flow: flow.skip_until(Flow.empty()),
     "flat_map": lambda flow: flow.flat_map(Flow.of),
+    "flat_map_sequential": lambda flow: Flow.of(1).flat_map_sequential(lambda x: flow),
     "switch_map": lambda flow: Flow.of(1).switch_map(lambda x: flow),
+    "exhaust_map": lambda flow: Flow.of(1).exhaust_map(lambda x: flow),
 }
 
 

@@ -1,7 +1,8 @@
-"""``flat_map``, ``concat_map`` and ``switch_map``."""
+"""``flat_map``, ``flat_map_sequential``, ``concat_map``, ``switch_map`` and ``exhaust_map``."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
 from collections.abc import Callable, Iterator
@@ -10,16 +11,22 @@ from typing import Any
 
 import pytest
 
-from penstock import UNBOUNDED, Flow, IterablePublisher, Publisher, ThreadPool
+from penstock import UNBOUNDED, Flow, IterablePublisher, Publisher, ThreadPool, VirtualTime
 from penstock.flow.operators.inputs import TURN
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 FLATTEN: dict[str, Callable[[Flow[Any], Callable[[Any], Any]], Flow[Any]]] = {
     "flat_map": lambda flow, function: flow.flat_map(function),
+    "flat_map_sequential": lambda flow, function: flow.flat_map_sequential(function),
     "concat_map": lambda flow, function: flow.concat_map(function),
     "switch_map": lambda flow, function: flow.switch_map(function),
+    "exhaust_map": lambda flow, function: flow.exhaust_map(function),
 }
 EVERY_ONE = pytest.mark.parametrize("name", FLATTEN)
+EVERY_PULLING_ONE = pytest.mark.parametrize(
+    "name", [name for name in FLATTEN if name != "flat_map_sequential"]
+)
+"""Those that ask a publisher for what is wanted, and no more."""
 
 
 class Inners:
@@ -41,10 +48,10 @@ class Setting:
 
     def __init__(self, name: str, request: int = UNBOUNDED) -> None:
         self.outer: ManualPublisher[str] = ManualPublisher()
-        self.inners = Inners()
+        self.inners, self.discarded = Inners(), list[Any]()
         self.subscriber: ManualSubscriber[Any] = ManualSubscriber(request=request)
         flow = FLATTEN[name](Flow.from_publisher(self.outer), self.inners)
-        flow.subscribe(self.subscriber)
+        flow.do_on_discard(self.discarded.append).subscribe(self.subscriber)
 
 
 # All of them.
@@ -142,7 +149,8 @@ def test_a_function_that_returns_no_publisher_fails_the_stream(name: str) -> Non
 
 @EVERY_ONE
 def test_a_function_that_returns_a_list_is_told_what_takes_one(name: str) -> None:
-    instead = "from_iterable makes" if name == "switch_map" else "flat_map_iterable takes"
+    one = name in ("switch_map", "exhaust_map")
+    instead = "from_iterable makes" if one else "flat_map_iterable takes"
     with pytest.raises(
         TypeError, match=rf"{name} needs a publisher, not \[1\]; {instead} .* a list"
     ):
@@ -159,7 +167,7 @@ def test_a_cancel_reaches_the_outer_publisher_and_a_never_ending_inner_one(name:
     assert setting.inners["a"].cancelled
 
 
-@EVERY_ONE
+@EVERY_PULLING_ONE
 def test_an_inner_publisher_is_asked_for_what_is_wanted(name: str) -> None:
     setting = Setting(name, request=3)
     setting.outer.next("a")
@@ -169,7 +177,7 @@ def test_an_inner_publisher_is_asked_for_what_is_wanted(name: str) -> None:
     assert setting.inners["a"].requested == 4
 
 
-@EVERY_ONE
+@EVERY_PULLING_ONE
 def test_an_inner_publisher_is_never_asked_for_more_than_prefetch(name: str) -> None:
     setting = Setting(name)
     setting.outer.next("a")
@@ -328,12 +336,174 @@ def test_flat_map_refuses_sizes_below_one() -> None:
         Flow.of(1).flat_map(Flow.of, prefetch=-1)
 
 
+# flat_map_sequential
+
+
+def test_flat_map_sequential_keeps_what_comes_ahead_of_its_turn() -> None:
+    setting = Setting("flat_map_sequential")
+    setting.outer.next("a", "b")
+    setting.inners["b"].next(3, 4)
+    setting.inners["b"].complete()
+    setting.subscriber.assert_elements()
+    setting.inners["a"].next(1)
+    setting.subscriber.assert_elements(1)
+    setting.inners["a"].next(2)
+    setting.inners["a"].complete()
+    setting.subscriber.assert_elements(1, 2, 3, 4)
+    setting.outer.complete()
+    setting.subscriber.assert_completed()
+
+
+def test_flat_map_sequential_runs_flows_that_wait_at_the_same_time() -> None:
+    time, subscriber = VirtualTime(), ManualSubscriber[Any](request=UNBOUNDED)
+    called: list[tuple[int, float]] = []
+
+    def slowly(x: int) -> Flow[int]:
+        steps = Flow.interval(10, clock=time).take(x)
+        return steps.do_on_next(lambda step: called.append((x, time.now())))
+
+    Flow.of(3, 1, 2).flat_map_sequential(slowly).map(lambda step: (step, time.now())).subscribe(
+        subscriber
+    )
+    time.run(until=30)
+    assert sorted(called) == [(1, 10.0), (2, 10.0), (2, 20.0), (3, 10.0), (3, 20.0), (3, 30.0)]
+    subscriber.assert_elements((0, 10.0), (1, 20.0), (2, 30.0), (0, 30.0), (0, 30.0), (1, 30.0))
+    subscriber.assert_completed()
+
+
+def test_flat_map_sequential_asks_each_publisher_for_prefetch_ahead_of_demand() -> None:
+    inners, subscriber = Inners(), ManualSubscriber[Any](request=1)
+    Flow.of("a", "b").flat_map_sequential(inners, prefetch=4).subscribe(subscriber)
+    assert (inners["a"].outstanding, inners["b"].outstanding) == (4, 4)
+    inners["b"].next(5, 6, 7, 8)
+    assert inners["b"].outstanding == 0
+    inners["a"].next(1, 2)
+    subscriber.assert_elements(1)
+    subscriber.request(9)
+    inners["a"].complete()
+    subscriber.assert_elements(1, 2, 5, 6, 7, 8)
+    assert inners["b"].outstanding == 3  # it is filled up in portions of three quarters
+
+
+def test_flat_map_sequential_holds_no_more_than_it_says() -> None:
+    inners, subscriber = Inners(), ManualSubscriber[Any](request=UNBOUNDED)
+    outer: ManualPublisher[int] = ManualPublisher()
+    Flow.from_publisher(outer).flat_map_sequential(inners, concurrency=3, prefetch=2).subscribe(
+        subscriber
+    )
+    outer.next(*range(9))
+    assert list(inners.made) == [0, 1, 2]
+    inners[1].next("b", "c")
+    inners[1].complete()  # it still holds what it gave, so nobody takes its place
+    assert list(inners.made) == [0, 1, 2]
+    inners[0].complete()
+    subscriber.assert_elements("b", "c")
+    assert list(inners.made) == [0, 1, 2, 3, 4]
+
+
+def test_flat_map_sequential_opens_nothing_more_while_nothing_is_wanted() -> None:
+    setting = Setting("flat_map_sequential", request=1)
+    setting.outer.next("a")
+    setting.inners["a"].next(1)
+    setting.outer.next("b")
+    assert list(setting.inners.made) == ["a"]
+    setting.subscriber.request(1)
+    assert list(setting.inners.made) == ["a", "b"]
+
+
+def test_flat_map_sequential_calls_its_function_when_an_element_is_wanted() -> None:
+    called: list[int] = []
+
+    def inner(x: int) -> Flow[int]:
+        called.append(x)
+        return Flow.of(x)
+
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=2)
+    Flow.range(100).flat_map_sequential(inner).subscribe(subscriber)
+    assert called == [0, 1]
+
+
+@pytest.mark.parametrize("demand", [UNBOUNDED, 2], ids=["with demand", "without demand"])
+def test_flat_map_sequential_passes_an_error_on_ahead_of_its_turn(demand: int) -> None:
+    inners, discarded = Inners(), list[Any]()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=demand)
+    flow = Flow.of("a", "b", "c").flat_map_sequential(inners)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    inners["a"].next(1, 2)
+    inners["b"].next(3, 4)
+    inners["b"].error(OSError("inner"))
+    subscriber.assert_elements(1, 2)
+    subscriber.assert_failed(OSError, match="inner")
+    assert inners["a"].cancelled
+    assert inners["c"].cancelled
+    assert sorted(discarded) == [3, 4]
+
+
+def test_flat_map_sequential_gives_what_came_before_the_error_of_the_one_whose_turn_it_is() -> None:
+    setting = Setting("flat_map_sequential", request=1)
+    setting.outer.next("a")
+    setting.inners["a"].next(1, 2)
+    setting.inners["a"].error(OSError("inner"))
+    setting.subscriber.assert_not_ended()
+    setting.subscriber.request(1)
+    setting.subscriber.assert_elements(1, 2)
+    setting.subscriber.assert_failed(OSError, match="inner")
+
+
+def test_flat_map_sequential_discards_what_it_held_when_it_is_cancelled() -> None:
+    inners, discarded = Inners(), list[Any]()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=UNBOUNDED)
+    flow = Flow.of("a", "b", "c").flat_map_sequential(inners)
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    inners["c"].next(1, 2)
+    inners["b"].next(3)
+    subscriber.cancel()
+    assert sorted(discarded) == [1, 2, 3]
+
+
+def test_flat_map_sequential_keeps_the_order_of_many_threads() -> None:
+    with ThreadPool(2) as threads:
+        flow = Flow.range(20).flat_map_sequential(
+            lambda x: Flow.range(x * 200, (x + 1) * 200).publish_on(threads, prefetch=8)
+        )
+        assert flow.to_list().run_sync() == list(range(4_000))
+
+
+def test_flat_map_sequential_awaits_several_at_a_time_and_keeps_their_order() -> None:
+    gates = [asyncio.Event() for _ in range(3)]
+    opened: list[int] = []
+
+    async def after_the_next(x: int) -> int:
+        opened.append(x)
+        if x < 2:
+            await gates[x + 1].wait()  # or all of them wait for ever
+        gates[x].set()
+        return x
+
+    async def main() -> Any:
+        flow = Flow.range(3).flat_map_sequential(
+            lambda x: Flow.from_awaitable(lambda: after_the_next(x))
+        )
+        return await flow.to_list()
+
+    assert asyncio.run(main()) == [0, 1, 2]
+    assert opened == [0, 1, 2]
+
+
+def test_flat_map_sequential_refuses_sizes_below_one() -> None:
+    with pytest.raises(ValueError, match="flat_map_sequential: concurrency must be at least 1"):
+        Flow.of(1).flat_map_sequential(Flow.of, concurrency=0)
+    with pytest.raises(ValueError, match="flat_map_sequential: prefetch must be at least 1"):
+        Flow.of(1).flat_map_sequential(Flow.of, prefetch=0)
+
+
 # Where there is no room for more publishers.
 
 
 FULL: dict[str, Callable[[Flow[Any], Callable[[Any], Any]], Flow[Any]]] = {
     "concat_map": Flow.concat_map,
     "flat_map": lambda flow, function: flow.flat_map(function, concurrency=1),
+    "flat_map_sequential": lambda flow, function: flow.flat_map_sequential(function, concurrency=1),
 }
 EVERY_FULL_ONE = pytest.mark.parametrize("name", FULL)
 
@@ -518,4 +688,67 @@ def test_switch_map_can_be_cancelled_while_an_endless_flow_upstream_never_waits(
     made = islice(count(), 1_000_000)
     Flow.from_iterable(made).switch_map(inner).subscribe(subscriber)
     assert next(made) == 101
+    subscriber.assert_elements()
+
+
+# exhaust_map
+
+
+@pytest.mark.parametrize("demand", [UNBOUNDED, 1], ids=["with demand", "without demand"])
+def test_exhaust_map_discards_elements_that_come_while_a_publisher_is_open(demand: int) -> None:
+    setting = Setting("exhaust_map", demand)
+    setting.outer.next("a")
+    setting.inners["a"].next(1)
+    setting.outer.next("b", "c")
+    assert setting.discarded == ["b", "c"]
+    setting.inners["a"].complete()
+    setting.outer.next("d")
+    assert list(setting.inners.made) == ["a", "d"]
+    assert setting.discarded == ["b", "c"]
+
+
+def test_exhaust_map_counts_a_flow_as_open_while_its_elements_are_not_wanted() -> None:
+    outer, discarded = ManualPublisher[str](), list[str]()
+    subscriber: ManualSubscriber[str] = ManualSubscriber(request=1)
+    flow = Flow.from_publisher(outer).exhaust_map(lambda x: Flow.of(x, f"{x}, too"))
+    flow.do_on_discard(discarded.append).subscribe(subscriber)
+    outer.next("a", "b")
+    assert discarded == ["b"]
+    subscriber.request(2)
+    outer.next("c")
+    subscriber.assert_elements("a", "a, too", "c")
+    assert discarded == ["b"]
+
+
+def test_exhaust_map_hears_only_the_first_of_elements_that_are_all_there() -> None:
+    flow = Flow.range(5).exhaust_map(lambda x: Flow.of(x, x * 10 + 1))
+    assert flow.to_list().run_sync() == [0, 1]
+
+
+def test_exhaust_map_goes_on_to_the_first_publisher_that_is_not_empty() -> None:
+    flow = Flow.range(5).exhaust_map(lambda x: Flow.of(x) if x > 2 else Flow.empty())
+    assert flow.to_list().run_sync() == [3]
+
+
+def test_exhaust_map_goes_on_with_its_publisher_when_the_outer_one_ends() -> None:
+    setting = Setting("exhaust_map")
+    setting.outer.next("a")
+    setting.outer.complete()
+    setting.inners["a"].next(1, 2)
+    setting.subscriber.assert_elements(1, 2)
+    setting.inners["a"].complete()
+    setting.subscriber.assert_completed()
+
+
+def test_exhaust_map_can_be_cancelled_while_an_endless_flow_upstream_never_waits() -> None:
+    subscriber: ManualSubscriber[int] = ManualSubscriber(request=1)
+
+    def cancel_at(x: int) -> None:
+        if x == 100:
+            subscriber.cancel()
+
+    made = islice(count(), 1_000_000)
+    flow = Flow.from_iterable(made).do_on_next(cancel_at).exhaust_map(lambda x: Flow.never())
+    flow.subscribe(subscriber)
+    assert next(made) <= 101 + TURN
     subscriber.assert_elements()

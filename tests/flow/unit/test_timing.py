@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from penstock import UNBOUNDED, VirtualTime
+from penstock import UNBOUNDED, ThreadPool, VirtualTime
 from penstock.flow import Flow
 from penstock.runtime import SystemClock, Task, Timer
 from penstock.tck import verify_publisher
@@ -197,6 +197,101 @@ def test_delay_discards_what_it_holds_when_cancelled() -> None:
     live.subscriber.cancel()
     assert (live.discarded, live.time.waiting) == (["a", "b"], 0)
     assert live.publisher.cancelled
+
+
+# delay_subscription
+
+
+class Late:
+    """A flow that is subscribed to late, by a clock or when a publisher says so."""
+
+    def __init__(self, signal: bool, request: int = UNBOUNDED) -> None:
+        self.time, self.signal = WatchedTime(), ManualPublisher[str]()
+        self.publisher, self.subscriber = ManualPublisher[int](), ManualSubscriber[int]()
+        self._by_signal = signal
+        flow = Flow.from_publisher(self.publisher)
+        flow.delay_subscription(self.signal if signal else 5, clock=self.time).subscribe(
+            self.subscriber
+        )
+        if request:
+            self.subscriber.request(request)
+
+    def begin(self) -> None:
+        """What it waits for happens."""
+        if self._by_signal:
+            self.signal.next("now")
+        else:
+            self.time.advance(5)
+
+
+BY = pytest.mark.parametrize("signal", [False, True], ids=["by a clock", "by a publisher"])
+DEMAND = pytest.mark.parametrize("demand", [UNBOUNDED, 0], ids=["with demand", "without demand"])
+
+
+@BY
+@DEMAND
+def test_delay_subscription_subscribes_when_it_is_time_and_not_before(
+    signal: bool, demand: int
+) -> None:
+    late = Late(signal, demand)
+    late.time.advance(4.9)
+    assert not late.publisher.subscribed
+    late.begin()
+    assert late.publisher.subscribed
+    assert late.publisher.requested == min(demand, 256)
+    late.subscriber.request(2)
+    late.publisher.next(1, 2)
+    late.publisher.complete()
+    late.subscriber.assert_elements(1, 2)
+    late.subscriber.assert_completed()
+    assert late.time.waiting == 0
+    assert late.signal.cancelled == signal
+
+
+@BY
+def test_delay_subscription_can_be_cancelled_before_it_has_begun(signal: bool) -> None:
+    late = Late(signal)
+    late.subscriber.cancel()
+    assert late.signal.cancelled == signal
+    assert late.time.waiting == 0
+    late.time.advance(10)
+    assert not late.publisher.subscribed
+
+
+@BY
+def test_delay_subscription_passes_an_error_on_without_demand(signal: bool) -> None:
+    late = Late(signal, request=0)
+    late.begin()
+    late.publisher.error(OSError("upstream"))
+    late.subscriber.assert_failed(OSError, match="upstream")
+
+
+@DEMAND
+def test_delay_subscription_fails_with_its_publisher_and_never_subscribes(demand: int) -> None:
+    late = Late(True, demand)
+    late.signal.error(OSError("signal"))
+    late.subscriber.assert_failed(OSError, match="signal")
+    assert not late.publisher.subscribed
+
+
+def test_delay_subscription_begins_with_the_end_of_a_publisher() -> None:
+    assert Flow.of(1, 2).delay_subscription(Flow.empty()).to_list().run_sync() == [1, 2]
+
+
+def test_delay_subscription_makes_no_more_than_is_wanted() -> None:
+    time, read, subscriber = VirtualTime(), list[int](), ManualSubscriber[int]()
+    Flow.range(9).do_on_next(read.append).delay_subscription(1, clock=time).subscribe(subscriber)
+    time.advance(1)
+    assert read == []
+    subscriber.request(2)
+    subscriber.assert_elements(0, 1)
+    assert read == [0, 1]
+
+
+def test_delay_subscription_of_a_flow_on_another_thread() -> None:
+    with ThreadPool(1) as threads:
+        flow = Flow.range(500).publish_on(threads).delay_subscription(0.001)
+        assert flow.to_list().run_sync() == list(range(500))
 
 
 # debounce

@@ -33,6 +33,7 @@ def silent() -> Flow[int]:
     return Flow.from_publisher(source)
 
 
+SIGNALLED: list[str | None] = ["delay_subscription"]
 FLOWS: dict[str, tuple[Callable[[], Flow[Any]], list[str | None]]] = {
     "an origin": (silent, [None]),
     "an origin that is another flow": (
@@ -50,6 +51,12 @@ FLOWS: dict[str, tuple[Callable[[], Flow[Any]], list[str | None]]] = {
         lambda: Flow.of(1).flat_map(lambda x: silent().delay(1, clock=VirtualTime())),
         ["flat_map", "delay"],
     ),
+    "inner flows that run ahead": (
+        lambda: Flow.range(2).flat_map_sequential(lambda x: silent()),
+        ["flat_map_sequential", "flat_map_sequential"],
+    ),
+    "a signal before the origin": (lambda: silent().delay_subscription(silent()), SIGNALLED),
+    "an origin after its signal": (lambda: silent().delay_subscription(Flow.of(1)), SIGNALLED),
     "what follows": (lambda: Flow.empty().then(silent()), ["then"]),
     "a fallback": (
         lambda: Flow.error(ValueError()).on_error_resume(lambda error: silent()),
@@ -60,8 +67,8 @@ FLOWS: dict[str, tuple[Callable[[], Flow[Any]], list[str | None]]] = {
         ["retry"],
     ),
     "another publisher besides": (
-        lambda: silent().take_until(silent()).with_latest_from(silent()),
-        [None, "take_until", "with_latest_from"],
+        lambda: silent().take_until(silent()).with_latest_from(silent()).skip_until(silent()),
+        [None, "take_until", "with_latest_from", "skip_until"],
     ),
     "an emitter": (lambda: Flow.create(lambda emitter: None, overflow="error"), ["create"]),
     "a clock": (lambda: Flow.interval(1, clock=VirtualTime()), ["interval"]),

@@ -13,6 +13,7 @@ from penstock.flow.operators.inputs import FlattenPortions
 from penstock.flow.operators.merge import (
     Merge,
     Race,
+    SkipUntil,
     StartWith,
     TakeUntil,
     Then,
@@ -292,6 +293,34 @@ class Combining(BaseFlow[T_co]):
             a-b|
         """
         return self._then(TakeUntil(require_publisher("take_until", publisher)))
+
+    def skip_until(self, publisher: Publisher[Any]) -> Flow[T_co]:
+        """The elements that come once ``publisher`` has given anything, even if only its end.
+
+        Those that come before are discarded.
+
+        Emits when: an element comes and ``publisher`` has given something.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream does.
+        Cancels when: the subscriber does, or either of the two fails. ``publisher`` is cancelled
+        when it has given an element.
+
+        Demand: passes through; each element that is discarded is replaced by another one.
+        ``publisher`` is asked for one element.
+
+        Errors: those from upstream. Those of ``publisher``, at once, unless it has given something.
+
+        Example:
+            >>> Flow.of(1, 2).skip_until(Flow.of("go")).to_list().run_sync()
+            [1, 2]
+
+        Marble:
+            a-b-c-d|
+            ---x
+            flow.skip_until(other)
+            ----c-d|
+        """
+        return self._then(SkipUntil(require_publisher("skip_until", publisher)))
 
     def then(self, publisher: Publisher[A]) -> Flow[A]:
         """No elements, and then those of ``publisher``.

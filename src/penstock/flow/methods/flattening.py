@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PREFETCH
-from penstock.flow.operators.flattening import FlatMap, SwitchMap
+from penstock.flow.operators.expand import Expand, RememberPortions
+from penstock.flow.operators.flat_map_sequential import FlatMapSequential
+from penstock.flow.operators.flattening import ExhaustMap, FlatMap, SwitchMap
 from penstock.flow.operators.inputs import CONCURRENCY, FlattenPortions
 from penstock.runtime.arguments import require_int
 
@@ -20,6 +22,11 @@ __all__ = ["Flattening"]
 
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
+
+AHEAD: Final = 32
+"""How many elements a publisher gives ahead of its turn, unless the user says otherwise."""
+UNEXPANDED: Final = 100_000
+"""The most elements that ``expand`` remembers, unless the user says otherwise."""
 
 
 class Flattening(BaseFlow[T_co]):
@@ -36,7 +43,8 @@ class Flattening(BaseFlow[T_co]):
         """The elements of the publishers that ``function`` makes, several of them at a time.
 
         Elements go on as they come. Publishers that never wait take turns of 256 elements, so an
-        endless one lets the others through. To keep their order, use ``concat_map``.
+        endless one lets the others through. ``flat_map_sequential`` and ``concat_map`` keep their
+        order.
 
         Emits when: one of the publishers does.
         Backpressures when: nothing is wanted; ``concurrency`` publishers are being taken from.
@@ -67,6 +75,52 @@ class Flattening(BaseFlow[T_co]):
             require_int("flat_map", "prefetch", prefetch),
         )
         return self._then(stage)._then(FlattenPortions("flat_map"))
+
+    def flat_map_sequential(
+        self,
+        function: Callable[[T_co], Publisher[R]],
+        concurrency: int = CONCURRENCY,
+        prefetch: int = AHEAD,
+    ) -> Flow[R]:
+        """The elements of the publishers that ``function`` makes, in order, while several run.
+
+        The elements of the first publisher come first, as with ``concat_map``. Meanwhile up to
+        ``concurrency`` publishers run, and what those give ahead of their turn is held: at most
+        ``prefetch`` elements of each. A flow that never waits is run at its turn, and as long as
+        that lasts, no other publisher is made.
+
+        Emits when: the publisher whose turn it is does.
+        Backpressures when: nothing is wanted; ``concurrency`` publishers are open. Publishers that
+        are open go on until ``prefetch`` elements of theirs are held.
+        Completes when: upstream and all publishers do.
+        Cancels when: the subscriber does, or something fails: upstream and all publishers.
+
+        Demand: asks upstream for as many elements as are wanted, and each publisher for
+        ``prefetch``, which is filled up again as elements go on.
+
+        Errors: the first one, at once: of ``function``, of upstream or of a publisher, also while
+        elements before it wait for their turn, which are discarded then. That of the publisher
+        whose turn it is follows its elements. ``TypeError`` if ``function`` returns no publisher.
+
+        Example:
+            >>> def answer(name):
+            ...     return Flow.of(name).delay(0.02 if name == "slow" else 0.01)
+            >>> Flow.of("slow", "fast").flat_map_sequential(answer).to_list().run_sync()
+            ['slow', 'fast']
+
+        Marble:
+            a-b-----|
+            x-y-z|
+            flow.flat_map_sequential(lambda x: other.map(x + X))
+            {ax}-{ay}-{az}({bx}{by}){bz}-|
+        """
+        name = "flat_map_sequential"
+        stage = FlatMapSequential(
+            require_callable(name, function),
+            require_int(name, "concurrency", concurrency),
+            require_int(name, "prefetch", prefetch),
+        )
+        return self._then(stage)._then(FlattenPortions(name))
 
     def concat_map(self, function: Callable[[T_co], Publisher[R]]) -> Flow[R]:
         """The elements of the publishers that ``function`` makes, one publisher after the other.
@@ -131,4 +185,86 @@ class Flattening(BaseFlow[T_co]):
             flow.switch_map(lambda x: other.map(x + X))
             {ax}-{ay}{bx}-{by}-{bz}-|
         """
-        return self._then(SwitchMap(require_callable("switch_map", function)))
+        return self._then(SwitchMap("switch_map", require_callable("switch_map", function)))
+
+    def exhaust_map(self, function: Callable[[T_co], Publisher[R]]) -> Flow[R]:
+        """The elements of a publisher that ``function`` made; meanwhile others are ignored.
+
+        An element that comes while a publisher is open is discarded, also while nothing is wanted,
+        and ``function`` is not called for it. An upstream that never waits has all its elements
+        there at once: only the publisher of the first one is heard, and of those after it if it
+        was empty.
+
+        Emits when: the publisher that is open does.
+        Backpressures when: nothing is wanted; then only 256 elements are taken from upstream.
+        Completes when: upstream and the publisher that is open do.
+        Cancels when: the subscriber does, or something fails: upstream and the publisher.
+
+        Demand: once something is wanted, asks upstream for all elements, 256 at a time, and the
+        publisher that is open for as many as are wanted.
+
+        Errors: the first one, at once: of ``function``, of upstream or of the publisher.
+        ``TypeError`` if ``function`` returns no publisher.
+
+        Example:
+            >>> clicks = Flow.of("save", "save", "save")
+            >>> clicks.exhaust_map(lambda click: Flow.of("saving", "saved")).to_list().run_sync()
+            ['saving', 'saved']
+
+        Marble:
+            a--b---c--|
+            x-y-z|
+            flow.exhaust_map(lambda x: other.map(x + X))
+            {ax}-{ay}-{az}--{cx}-{cy}-{cz}|
+        """
+        return self._then(ExhaustMap("exhaust_map", require_callable("exhaust_map", function)))
+
+    def expand(
+        self,
+        function: Callable[[T_co], Publisher[T_co]],
+        concurrency: int = 1,
+        *,
+        capacity: int = UNEXPANDED,
+    ) -> Flow[T_co]:
+        """The elements, then what ``function`` makes of them, then what it makes of those ...
+
+        For what leads to more of its kind: the pages of an API, folders in folders. All elements of
+        upstream come first, then the publishers of these elements in their order, then those of
+        the elements that these gave: breadth first. It ends where publishers are empty. With a
+        larger ``concurrency`` that many are taken from at a time, upstream among them, and their
+        elements go on as they come.
+
+        An element is remembered from when it goes on until it is expanded, at most ``capacity`` of
+        them: a whole level of a tree, but only one page where each leads to the next.
+
+        Emits when: upstream does, or the publisher whose turn it is.
+        Backpressures when: nothing is wanted; then ``function`` is not called either.
+        Completes when: all publishers do and no element is left to expand. So it takes demand to
+        see that none follows.
+        Cancels when: the subscriber does, or something fails: upstream and all publishers.
+
+        Demand: asks upstream, and each publisher, for as many as are wanted, at most 256 at a time.
+
+        Errors: the first one: of upstream, of ``function`` or of a publisher; elements that are
+        still to be expanded are not. ``OverflowError`` if these are more than ``capacity``.
+        ``TypeError`` if ``function`` returns no publisher.
+
+        Example:
+            >>> pages = {1: 2, 2: 3, 3: None}
+            >>> def next_page(page):
+            ...     return Flow.of(pages[page]) if pages[page] else Flow.empty()
+            >>> Flow.of(1).expand(next_page).to_list().run_sync()
+            [1, 2, 3]
+
+        Marble:
+            a-b|
+            -x-y|
+            flow.expand(lambda x: other.map(x + X) if len(x) == 1 else Flow.empty())
+            a-b-{ax}-{ay}-{bx}-{by}|
+        """
+        stage = Expand(
+            require_callable("expand", function),
+            require_int("expand", "concurrency", concurrency),
+            require_int("expand", "capacity", capacity),
+        )
+        return self._then(stage)._then(RememberPortions("expand"))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.checks import require_publisher
+from penstock.flow.checks import is_publisher, require_publisher
+from penstock.flow.operators.delay_subscription import DelaySubscription
 from penstock.flow.operators.timing import Delay, FirstOfPeriod, LatestOfPeriod, Sample, Timeout
 from penstock.flow.sources.creating import Interval
-from penstock.runtime import Clock
+from penstock.runtime import Clock, shorten
 from penstock.runtime.arguments import require_clock, require_flag, require_seconds
 
 if TYPE_CHECKING:
@@ -95,6 +96,47 @@ class Timing(BaseFlow[T_co]):
         """
         length = require_seconds("delay", "seconds", seconds)
         return self._then(Delay(length, require_clock("delay", clock)))
+
+    def delay_subscription(
+        self, delay: float | timedelta | Publisher[Any], *, clock: Clock | None = None
+    ) -> Flow[T_co]:
+        """The same elements, from an upstream that is subscribed to ``delay`` seconds later.
+
+        If ``delay`` is a publisher, upstream is subscribed to when that has given anything, even if
+        only its end. Time, or the publisher, begins with the subscription, whether or not anything
+        is wanted.
+
+        Emits when: upstream does, once it is subscribed to.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream does.
+        Cancels when: the subscriber does: what it waits for, or upstream.
+
+        Demand: passes through as it is, once there is an upstream. A publisher is asked for one
+        element.
+
+        Errors: those from upstream. Those of the publisher, in place of all elements.
+        ``ValueError`` at once for 0 seconds or less.
+
+        Example:
+            >>> Flow.of(1, 2).delay_subscription(0.01).to_list().run_sync()
+            [1, 2]
+
+        Marble:
+            a-b|
+            flow.delay_subscription(2, clock=time)
+            --a-b|
+        """
+        operator = "delay_subscription"
+        clock = require_clock(operator, clock)
+        if isinstance(delay, int | float | timedelta):
+            seconds = require_seconds(operator, "delay", delay)
+            return BaseFlow._from(DelaySubscription(self, Timing.interval(seconds, clock=clock)))
+        if not is_publisher(delay):
+            raise TypeError(
+                f"{operator}: delay must be seconds, a timedelta or a publisher, "
+                f"not {shorten(delay)}"
+            )
+        return BaseFlow._from(DelaySubscription(self, delay))
 
     def debounce(self, seconds: float | timedelta, *, clock: Clock | None = None) -> Flow[T_co]:
         """The elements after which nothing else comes for ``seconds``; the others are discarded.

@@ -6,9 +6,14 @@
 ``reducing.py``          one element of all: ``reduce``, ``count``, ``any``, ``all``,
                          ``collect``, ``last``, ``for_each``
 ``flattening.py``        each element becomes a publisher: ``flat_map``, ``concat_map``,
-                         ``switch_map``
+                         ``switch_map``, ``exhaust_map``
+``flat_map_sequential.py``
+                         publishers that run at the same time, and give their elements in order
+``expand.py``            each element becomes a publisher, and so do the elements of that
 ``merge.py``             several publishers as one: ``merge``, ``concat``, ``race``, ``take_until``,
-                         ``start_with``
+                         ``skip_until``, ``start_with``
+``delay_subscription.py``
+                         upstream is subscribed to later
 ``combining.py``         elements of several publishers together: ``zip``, ``combine_latest``,
                          ``with_latest_from``
 ``inputs.py``            the inputs of stages that have several, and how such a stage takes turns

@@ -32,10 +32,12 @@ from penstock.flow.operators.error_handling import caught
 
 __all__ = [
     "CONCURRENCY",
+    "TURN",
     "FlattenPortions",
     "InputElements",
     "RoundRobin",
     "close_all",
+    "look_for_outer_error",
     "may_wait",
     "open_input",
 ]
@@ -263,16 +265,21 @@ class RoundRobin:
         return sum(map(length_hint, (self._outer, *self._ring)))
 
     @property
+    def exhausted(self) -> bool:
+        """Whether nothing is left to take from the inputs that are open."""
+        return all(each.exhausted for each in self._ring)
+
+    @property
     def _has_room(self) -> bool:
         return len(self._ring) < self._concurrency
 
     def _rest(self) -> Elements:
         """While nothing is wanted, check for ends and errors only."""
         while self._waits and not self._run.wanted:
-            inputs = (self._outer, *self._ring)
+            inputs = (*self._ring, self._outer)  # which may end when all others have
             for each in inputs:
                 self._peek(each)
-            self._look_for_outer_error()
+            look_for_outer_error(self._outer, self._ring, self._run)
             if all(each.exhausted for each in inputs):
                 return
             yield PENDING
@@ -282,25 +289,13 @@ class RoundRobin:
         if not self._has_room:
             if self._run.ended:
                 self._peek(self._outer)
-                self._look_for_outer_error()
+                look_for_outer_error(self._outer, self._ring, self._run)
             return False
         if not self._peek(self._outer):
             return False
         self._ring.appendleft(self._open_next(self._outer.take()))
         self._moved = True
         return True
-
-    def _look_for_outer_error(self) -> None:
-        """An error of the outer stream waits neither for room nor for demand; raises it."""
-        while self._outer_has_failed() and self._outer.read_ahead():
-            pass
-
-    def _outer_has_failed(self) -> bool:
-        """Whether something has failed that is not in one of the inputs; downstream has its own."""
-        failed = self._run.failed
-        if not failed or not self._outer.waits:
-            return False
-        return bool(failed.difference(*(each.context.failed for each in self._ring if each.waits)))
 
     def _turn(self) -> Elements:
         """What the first input of the ring has; it goes to the end of the ring."""
@@ -341,6 +336,21 @@ class RoundRobin:
             raise error
         self._errors.append(caught(error))
         each.close()
+
+
+def look_for_outer_error(
+    outer: InputElements, inner: Iterable[InputElements], run: RunContext
+) -> None:
+    """An error of the outer stream waits neither for room nor for demand; raises it."""
+    while has_outer_failed(outer, inner, run) and outer.read_ahead():
+        pass
+
+
+def has_outer_failed(outer: InputElements, inner: Iterable[InputElements], run: RunContext) -> bool:
+    """Whether something has failed that is not in one of the inputs; downstream has its own."""
+    if not run.failed or not outer.waits:
+        return False
+    return bool(run.failed.difference(*(each.context.failed for each in inner if each.waits)))
 
 
 class FlattenPortions(FusedStage):

@@ -1,4 +1,4 @@
-"""Several publishers as one: ``merge``, ``concat``, ``race``, ``take_until``, ``start_with``."""
+"""Several publishers as one: ``merge``, ``concat``, ``race``, ``take_until``, ``skip_until`` ..."""
 
 from __future__ import annotations
 
@@ -32,10 +32,13 @@ from penstock.flow.operators.inputs import (
 __all__ = [
     "Merge",
     "Race",
+    "SkipUntil",
     "StartWith",
     "TakeUntil",
     "Then",
     "one_after_the_other",
+    "take_signal",
+    "until_wanted",
 ]
 
 
@@ -180,6 +183,60 @@ class TakeUntil(Stage):
                 yield held.popleft()
         finally:
             discard(run, held)
+
+
+class SkipUntil(Stage):
+    """The elements that come once another publisher has given anything, even if only its end."""
+
+    rerun = BY_TIME
+    waits = True
+
+    def __init__(self, publisher: Publisher[Any]) -> None:
+        super().__init__("skip_until")
+        self._publisher = publisher
+        self.inputs = (publisher,)
+
+    def apply(self, elements: Elements, run: RunContext) -> Elements:
+        """Subscribe to the other publisher at once."""
+        return started(self.transform(elements, run))
+
+    def transform(self, elements: Elements, run: RunContext) -> Elements:
+        """Discard what comes before the signal; after it there is nothing to do."""
+        signal = EagerSubscriber(run, self.name, prefetch=1)
+        try:
+            subscribe(signal, self._publisher)
+            yield None
+            while not signal.has_come():
+                x = next(elements, None)
+                if x is None:
+                    return
+                if x is PENDING:
+                    yield x
+                else:
+                    discard(run, (x,))
+                    if run.over:
+                        return
+            take_signal(signal, run)
+            yield from until_wanted(run)
+            yield from elements
+        finally:
+            run.ended.discard(signal)
+            signal.close()
+            close(elements)
+
+
+def take_signal(signal: EagerSubscriber, run: RunContext) -> None:
+    """Let go of a publisher that has given something, or raise its error."""
+    if signal.ending not in (None, COMPLETED):
+        raise signal.hand_over_error()
+    run.ended.discard(signal)
+    signal.close()
+
+
+def until_wanted(run: RunContext) -> Elements:
+    """Wait for demand: a signal needs none, and what follows it must not work ahead of that."""
+    while not (run.wanted or run.ended or run.over):
+        yield PENDING
 
 
 class StartWith(Stage):
