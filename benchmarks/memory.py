@@ -133,6 +133,7 @@ HOLDERS: Final[dict[str, Holder]] = {
     "throttle": lambda flow, time: flow.throttle(1, clock=time),
     "throttle(last=True)": lambda flow, time: flow.throttle(1, last=True, clock=time),
     "sample": lambda flow, time: flow.sample(1, clock=time),
+    "space_out": lambda flow, time: flow.space_out(1, elements=1000, clock=time),
     "timeout": lambda flow, time: flow.timeout(1, clock=time),
     "retry": lambda flow, time: flow.retry(3),
     "repeat": lambda flow, time: flow.repeat(2),

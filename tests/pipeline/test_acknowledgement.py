@@ -104,6 +104,9 @@ PASSES: dict[str, Rows] = {
     "on_error_map": lambda rows: rows.on_error_map(lambda error: error),
     "timeout": lambda rows: rows.timeout(60.0),
     "throttle": lambda rows: rows.throttle(0.1),
+    "space_out": lambda rows: rows.space_out(0.1),
+    "timestamp": lambda rows: rows.timestamp(),
+    "elapsed": lambda rows: rows.elapsed(),
     "subscribe_on": lambda rows: rows.subscribe_on(POOL),
     "upstream": lambda rows: rows,
 }

@@ -23,10 +23,12 @@ from penstock.flow.flow import Flow, GroupedFlow
 from penstock.flow.multicast.shared_flow import Connection, SharedFlow
 from penstock.flow.operators.backpressure import Emitted, Overflow
 from penstock.flow.operators.error_handling import Retry
+from penstock.flow.operators.timestamp import Elapsed, TimestampedElement
 from penstock.flow.sources.create import Emitter
 
 __all__ = [
     "Connection",
+    "Elapsed",
     "Emitted",
     "Emitter",
     "Flow",
@@ -34,5 +36,6 @@ __all__ = [
     "Overflow",
     "Retry",
     "SharedFlow",
+    "TimestampedElement",
     "X",
 ]

@@ -72,6 +72,7 @@ SIZES = {
     "capacity", "concurrency", "count", "high", "low", "max_groups", "n", "prefetch", "size",
     "subscribers", "times",
 }  # fmt: skip
+COUNTS = {("buffer", "step"), ("space_out", "elements")}
 DURATIONS = {"after", "delay", "every", "grace", "seconds", "within"}
 FLAGS = {"delay_errors", "inclusive", "last", "ordered"}
 PUBLISHERS = {"fallback", "publisher", "publishers"}
@@ -118,7 +119,7 @@ def caller(kind: type, name: str, parameter: str) -> Callable[[Any], object]:
 
 def bad_arguments(operator: str, parameter: str) -> list[object]:
     """What a parameter of this meaning must refuse."""
-    if parameter in SIZES or (operator, parameter) == ("buffer", "step"):
+    if parameter in SIZES or (operator, parameter) in COUNTS:
         return [-1, True, 1.5, nan, inf, "3", 10**30, X, Flow.empty(), [1]]
     if parameter in FUNCTIONS:
         bad: list[object] = [5, "text", nan, [len], (), object(), asynchronous_generator]

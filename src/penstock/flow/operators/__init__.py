@@ -23,6 +23,8 @@
                          ``limit_rate``
 ``timing.py``            elements by the time at which they come: ``delay``, ``debounce``,
                          ``throttle``, ``sample``, ``timeout``
+``space_out.py``         elements kept apart in time, without loss: ``space_out``
+``timestamp.py``         elements with the time at which they came: ``timestamp`` and ``elapsed``
 ``threads.py``           boundaries between threads
 ``map_async.py``         calls that are awaited, some of them at once
 ``inspecting.py``        stages that change nothing: ``do_on_*``, ``named``, ``annotate_errors``,
