@@ -138,6 +138,7 @@ HOMES = {
     "share": "shared_flow",
     "replay": "shared_flow",
     "cache": "shared_flow",
+    "dematerialize": "materialize",
     "elapsed": "timestamp",
     "run_sync": "blocking",
     "subscribe": "subscription",

@@ -18,6 +18,7 @@
                    the operator
 """
 
+from penstock.core.signals import OnComplete, OnError, OnNext
 from penstock.flow.expression import X
 from penstock.flow.flow import Flow, GroupedFlow
 from penstock.flow.multicast.shared_flow import Connection, SharedFlow
@@ -33,6 +34,9 @@ __all__ = [
     "Emitter",
     "Flow",
     "GroupedFlow",
+    "OnComplete",
+    "OnError",
+    "OnNext",
     "Overflow",
     "Retry",
     "SharedFlow",

@@ -480,6 +480,17 @@ def space_out_against_a_cancel(env: Environment) -> None:
     assert foreign.cancels == 1
 
 
+def materialize_against_a_request(env: Environment) -> None:
+    foreign, subscriber = Foreign(env), SerialSubscriber(env)
+    signals: list[str] = []
+    flow = Flow.from_publisher(foreign).materialize().map(str).do_on_next(signals.append)
+    flow.map(len).subscribe(subscriber)
+    subscriber.request(1)
+    env.par(lambda: foreign.push_and_complete(1), lambda: subscriber.request(1))
+    assert signals == ["on_next(0)", "on_complete()"]
+    assert subscriber.endings == ["on_complete"]
+
+
 def a_batch_whose_time_is_up_against_an_element(env: Environment) -> None:
     foreign, subscriber = Foreign(env), SerialSubscriber(env)
     batches: list[list[int]] = []
@@ -632,6 +643,7 @@ SCENARIOS: list[Scenario] = [
     a_resource_against_two_cancels,
     groups_of_a_source_against_a_request,
     groups_of_a_source_against_a_cancel,
+    materialize_against_a_request,
 ]
 TIMED: list[Scenario] = [
     timeout_against_an_element,

@@ -2,6 +2,7 @@
 
 ``transforming.py``      other elements: ``map``, ``map_not_none``, ``flat_map_iterable``, ``scan``,
                          ``enumerate``, ``pairwise``
+``materialize.py``       signals as elements, and back again: ``materialize``, ``dematerialize``
 ``filtering.py``         fewer elements: ``filter``, ``take*``, ``skip*``, ``single``, ``distinct*``
 ``reducing.py``          one element of all: ``reduce``, ``count``, ``any``, ``all``,
                          ``collect``, ``last``, ``for_each``
