@@ -105,6 +105,7 @@ PASSES: dict[str, Rows] = {
     "named": lambda rows: rows.named("rows").annotate_errors("here"),
     "watch_stalls": lambda rows: rows.watch_stalls(60.0),
     "on_error_map": lambda rows: rows.on_error_map(lambda error: error),
+    "on_error_continue": lambda rows: rows.map(str).on_error_continue(print),
     "timeout": lambda rows: rows.timeout(60.0),
     "throttle": lambda rows: rows.throttle(0.1),
     "space_out": lambda rows: rows.space_out(0.1),

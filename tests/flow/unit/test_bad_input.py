@@ -55,6 +55,7 @@ GOOD: dict[str, Any] = {
     "name": "name",
     "overflow": "error",
     "publisher": Flow.empty(),
+    "report": print,
     "resource_factory": ThreadPool,
     "seconds": 1,
     "seed": 0,

@@ -20,6 +20,8 @@
 ``substream_router.py``  one stream that is split into several, each of them with its own reader
 ``error_handling.py``    errors and empty flows: ``on_error_*``, ``switch_if_empty``, ``repeat``,
                          ``retry``, `Retry`
+``on_error_continue.py`` elements at which a function fails, left out and reported:
+                         ``on_error_continue``
 ``backpressure.py``      how fast the flow upstream may run: ``on_backpressure_*``, ``conflate``,
                          ``limit_rate``
 ``timing.py``            elements by the time at which they come: ``delay``, ``debounce``,
