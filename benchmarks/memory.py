@@ -115,6 +115,8 @@ HOLDERS: Final[dict[str, Holder]] = {
     "buffer(until=...)": lambda flow, time: flow.buffer(until=lambda x: x % 100 == 0),
     "window(size=100), not read": lambda flow, time: flow.window(size=100),
     "window(size=100), read": lambda flow, time: flow.window(size=100),
+    "window(size=100, step=10), not read": lambda flow, time: flow.window(size=100, step=10),
+    "window(size=100, step=10), read": lambda flow, time: flow.window(size=100, step=10),
     "group_by, not read": lambda flow, time: flow.group_by(lambda x: x % 10, max_groups=10),
     "group_by, read": lambda flow, time: flow.group_by(lambda x: x % 10, max_groups=10),
     "pairwise": lambda flow, time: flow.pairwise(),

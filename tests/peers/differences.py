@@ -26,6 +26,7 @@ from tests.peers.vocabulary import OPERATORS, Call, digest, merged_twice, shifte
 __all__ = ["DIFFERENCES", "Difference", "Judgement", "judge"]
 
 
+HOLDERS: Final = ("buffer", "buffer_that_slides", "debounce", "delay")
 MANY: Final = 256
 
 
@@ -216,7 +217,7 @@ def as_many_as_come(_: Call) -> int:
 DIFFERENCES: dict[str, Difference] = {
     "what is held comes before an error": Difference(
         "no element is lost that came before the error; there an error discards it",
-        there={name: holding(OPERATORS[name].theirs) for name in ("buffer", "debounce", "delay")},
+        there={name: holding(OPERATORS[name].theirs) for name in HOLDERS},
     ),
     "delay delays no end": Difference(
         "a flow completes with its last element; there its completion is delayed, too",

@@ -29,6 +29,7 @@ KEEPS: dict[str, Rows] = {
     "buffer every": lambda rows: rows.buffer(3, every=1.0),
     "buffer step": lambda rows: rows.buffer(3, step=1),
     "window": lambda rows: rows.window(3),
+    "window step": lambda rows: rows.window(3, step=1),
     "group_by": lambda rows: rows.group_by(lambda row: row.n),
     "publish_on": lambda rows: rows.publish_on(POOL),
     "limit_rate": lambda rows: rows.limit_rate(4),

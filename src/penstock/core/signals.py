@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 from penstock.runtime import shorten
 
@@ -22,15 +22,24 @@ class OnSubscribe:
         return "on_subscribe()"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class OnNext(Generic[T]):
     """``on_next`` brought an element. When it came does not count in a comparison."""
 
     element: T
     at: float = field(default=0.0, compare=False, repr=False)
 
+    def __init__(self, element: T, at: float = 0.0) -> None:
+        # Not by name, as a frozen dataclass does: a flow may make one for each element.
+        SET_ELEMENT(self, element)
+        SET_AT(self, at)
+
     def __str__(self) -> str:
         return f"on_next({shorten(self.element)})"
+
+
+SET_ELEMENT: Final = vars(OnNext)["element"].__set__
+SET_AT: Final = vars(OnNext)["at"].__set__
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ SIZES = {
     "capacity", "concurrency", "count", "high", "low", "max_groups", "n", "prefetch", "size",
     "subscribers", "times",
 }  # fmt: skip
-COUNTS = {("buffer", "step"), ("space_out", "elements")}
+COUNTS = {("buffer", "step"), ("space_out", "elements"), ("window", "step")}
 DURATIONS = {"after", "delay", "every", "grace", "seconds", "within"}
-FLAGS = {"delay_errors", "inclusive", "last", "ordered"}
+FLAGS = {"aligned", "delay_errors", "inclusive", "last", "ordered"}
 PUBLISHERS = {"fallback", "publisher", "publishers"}
 KINDS = {"only"}
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -102,9 +102,9 @@ def caller(kind: type, name: str, parameter: str) -> Callable[[Any], object]:
         flow = Flow.range(3) if kind is Flow else Flow.range(3).publish()
         function = getattr(flow, name)
         given: dict[str, Any] = {}
-        if name in ("buffer", "window") and parameter in ("clock", "prefetch"):
+        if name in ("buffer", "window") and parameter in ("aligned", "clock", "prefetch"):
             given["every"] = 1
-        if name == "buffer" and parameter == "step":
+        if name in ("buffer", "window") and parameter == "step":
             given["size"] = 3
         for each in inspect.signature(function).parameters.values():
             if each.name == parameter and each.kind is each.VAR_POSITIONAL:

@@ -16,6 +16,8 @@
                          with them
 ``batching.py``          elements in lists, and in flows that follow each other: ``buffer`` and
                          ``window``
+``sliding_window.py``    flows of elements that overlap, or leave out some between them:
+                         ``window(size, step=)``
 ``group_by.py``          elements by their keys, and what makes a flow of flows
 ``substream_router.py``  one stream that is split into several, each of them with its own reader
 ``error_handling.py``    errors and empty flows: ``on_error_*``, ``switch_if_empty``, ``repeat``,

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard
 from penstock.flow.engine.stage import EACH_ALONE, Stage
-from penstock.flow.operators.timing import StageTimer
+from penstock.flow.operators.timing import StageTimer, system_clock
 from penstock.runtime import Clock
 
 __all__ = ["SpaceOut"]
@@ -32,24 +32,35 @@ class SpaceOut(Stage):
 
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Remember when the latest elements were delivered, as many as a period may have."""
-        delivered: deque[float] = deque(maxlen=self._elements)
+        clock = system_clock() if self._clock is None else self._clock
+        now, most, seconds = clock.now, self._elements, self._seconds
+        delivered: deque[float] = deque(maxlen=most)
         held: list[Any] = []
-        timer = StageTimer(self._clock, run, self.name, held)
+        timer = StageTimer(clock, run, self.name, held)
         try:
             for x in elements:
                 if x is not PENDING:
-                    held.append(x)
-                    if len(delivered) == self._elements:
-                        timer.start_at(delivered[0] + self._seconds)
-                        while not timer.is_due():
-                            yield PENDING
-                        timer.stop()
-                    # The end is looked for without demand: an element found there is not given.
-                    while not run.wanted:
-                        yield PENDING
-                    delivered.append(timer.now)
-                    held.clear()
+                    moment = now()
+                    due = delivered[0] + seconds if len(delivered) == most else moment
+                    if moment < due or not run.wanted:
+                        held.append(x)
+                        yield from self._wait(timer, due, run)
+                        held.clear()
+                        moment = now()
+                    delivered.append(moment)
                 yield x
         finally:
             timer.close()
             discard(run, held)
+
+    def _wait(self, timer: StageTimer, due: float, run: RunContext) -> Elements:
+        """Until the moment has come, and an element is wanted.
+
+        The end is looked for without demand: an element that is found there waits for it.
+        """
+        timer.start_at(due)
+        while not timer.is_due():
+            yield PENDING
+        timer.stop()
+        while not run.wanted:
+            yield PENDING

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from time import monotonic, time
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from penstock.flow.engine.fusion import LoopCode
 from penstock.flow.engine.stage import FusedStage, Rerun
-from penstock.runtime import Clock, SystemClock
+from penstock.runtime import Clock
 from penstock.runtime.executor import unix_time_of
 
 __all__ = ["Elapsed", "ElapsedTime", "Timestamp", "TimestampedElement"]
@@ -40,8 +41,7 @@ class Timestamp(ReadClock):
     """``x`` becomes a pair of the time and itself."""
 
     def __init__(self, name: str, clock: Clock | None) -> None:
-        # A separate clock is enough to read the time; nothing waits for it.
-        now = unix_time_of(SystemClock() if clock is None else clock)
+        now = time if clock is None else unix_time_of(clock)
         super().__init__(name, values=(pair_of(TimestampedElement), now))
 
     def generate(self, loop: LoopCode, *values: str) -> None:
@@ -55,7 +55,7 @@ class ElapsedTime(ReadClock):
     """``x`` becomes a pair of the time since the element before and itself."""
 
     def __init__(self, name: str, clock: Clock | None) -> None:
-        now = (SystemClock() if clock is None else clock).now
+        now = monotonic if clock is None else clock.now
         super().__init__(name, values=(pair_of(Elapsed), now))
 
     def generate(self, loop: LoopCode, *values: str) -> None:
