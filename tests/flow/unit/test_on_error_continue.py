@@ -184,8 +184,19 @@ def test_flows_of_the_same_shape_keep_their_functions_apart() -> None:
     flow.count().run_sync()
     Flow.of(0, 1).map(inverse).on_error_continue(reporting(other)).count().run_sync()
     assert len(one) == len(other) == 1
-    longer = Flow.of("0", "x").map(int).map(inverse).on_error_continue(reporting(other))
-    assert longer.count().run_sync() == 0
+
+
+class Nothing:
+    """What an expression can make ``None`` of."""
+
+    def __radd__(self, other: int) -> None: ...
+
+
+def test_an_expression_that_gives_nothing_fails_at_its_element() -> None:
+    reported: Reported = []
+    flow = Flow.of(1, 2).map(X + Nothing()).on_error_continue(reporting(reported))
+    assert flow.to_list().run_sync() == []
+    assert reported == [(1, "TypeError"), (2, "TypeError")]
 
 
 def test_a_flow_with_it_goes_on_after_a_restart() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import UNBOUNDED, Flow, ThreadPool
+from penstock.flow.operators.sliding_window import SlidingSubstream
 from penstock.testing import ManualPublisher, ManualSubscriber
 from tests.rules.parties import PATIENCE
 
@@ -84,14 +86,16 @@ def test_an_element_is_discarded_if_no_window_has_delivered_it() -> None:
     assert windowed.publisher.cancelled
 
 
-def test_a_window_that_was_left_is_not_filled_any_more() -> None:
-    windowed = Windowed(100, 1, prefetch=4)
-    for number in range(300):
-        windowed.publisher.next(number)
-        reader = windowed.read(number, request=1)
-        reader.cancel()
-    assert len(windowed.windows.elements) == 300
-    assert windowed.publisher.outstanding > 0
+def test_a_window_that_was_left_is_not_filled_any_more_and_not_kept() -> None:
+    publisher, subscriber = ManualPublisher[int](), ManualSubscriber[int](request=UNBOUNDED)
+    windows = Flow.from_publisher(publisher).window(100, step=1, prefetch=4)
+    windows.flat_map(lambda window: window.take(1)).subscribe(subscriber)
+    publisher.next(*range(80))
+    gc.collect()
+    kept = [each for each in gc.get_objects() if isinstance(each, SlidingSubstream)]
+    assert len(kept) <= 2
+    assert subscriber.elements == list(range(80))
+    subscriber.cancel()
 
 
 def test_an_error_goes_to_all_windows_that_are_open() -> None:

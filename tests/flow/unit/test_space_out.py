@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import UNBOUNDED, IterablePublisher, VirtualTime
-from penstock.flow import Flow
+from penstock import UNBOUNDED, VirtualTime
+from penstock.flow import Emitter, Flow
 from penstock.testing import ManualPublisher, ManualSubscriber, OnNext
 from tests.flow.unit.watched_time import WatchedTime
 
@@ -94,13 +94,30 @@ def test_an_error_comes_after_the_element_that_waits() -> None:
 def test_an_element_that_is_found_while_the_end_is_looked_for_counts_from_its_delivery() -> None:
     """Found at once, since upstream has ended; given when it is wanted."""
     time, subscriber = VirtualTime(), ManualSubscriber[Any](request=1)
-    elements = Flow.from_publisher(IterablePublisher(["a", "b", "c"]))
+    elements: Flow[str] = Flow.create(emit_three, overflow="error")
     elements.space_out(10, clock=time).map(lambda x: (time.now(), x)).subscribe(subscriber)
     time.run(until=35)
+    assert subscriber.elements == [(0, "a")]
     subscriber.request(2)
     time.run(until=99)
     assert subscriber.elements == [(0, "a"), (35, "b"), (45, "c")]
     assert subscriber.completed
+
+
+def test_one_that_is_found_early_and_is_due_counts_from_its_delivery_as_well() -> None:
+    time, subscriber = VirtualTime(), ManualSubscriber[Any]()
+    elements: Flow[str] = Flow.create(emit_three, overflow="error")
+    elements.space_out(10, clock=time).map(lambda x: (time.now(), x)).subscribe(subscriber)
+    time.run(until=35)
+    subscriber.request(2)
+    time.run(until=99)
+    assert subscriber.elements == [(35, "a"), (45, "b")]
+
+
+def emit_three(emitter: Emitter[str]) -> None:
+    for element in "abc":
+        emitter.emit(element)
+    emitter.complete()
 
 
 def test_what_waits_is_discarded_when_the_flow_is_cancelled() -> None:
