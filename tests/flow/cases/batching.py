@@ -181,7 +181,7 @@ CASES = [
         "window that leaves out",
         lambda flow: flow.window(2, step=3).concat_map(lambda window: window),
         lambda given: [x for at, x in enumerate(given) if at % 3 < 2],
-        prefetch=256,
+        prefetch=384,  # of which it holds two thirds
         claims={"completes_eagerly": False},  # what is between two windows may be the last
     ),
     Case(
