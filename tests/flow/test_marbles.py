@@ -12,8 +12,8 @@ import penstock.testing
 from docs.marble_picture import is_call, picture, read_frames
 from docs.operators import GROUPS
 from penstock import UNBOUNDED, Flow, VirtualTime
+from penstock.core.signals import OnComplete, OnError, OnNext, Signal
 from penstock.testing import ManualSubscriber, marble
-from penstock.testing.recording import OnComplete, OnError, OnNext, Signal
 from tests.public_names import public_names
 
 # They give no stream that could be drawn, or one that needs Spark.

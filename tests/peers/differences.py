@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations, count
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import reactivex
 from reactivex import operators as rx
@@ -32,6 +32,9 @@ from tests.peers.vocabulary import (
 )
 
 __all__ = ["DIFFERENCES", "Difference", "Judgement", "judge"]
+
+
+HOLDERS: Final = ("buffer", "buffer_that_slides", "debounce", "delay")
 
 
 class Difference(NamedTuple):
@@ -239,7 +242,7 @@ def as_many_as_come(_: Call) -> int:
 DIFFERENCES: dict[str, Difference] = {
     "what is held comes before an error": Difference(
         "no element is lost that came before the error; there an error discards it",
-        there={name: holding(OPERATORS[name].theirs) for name in ("buffer", "debounce", "delay")},
+        there={name: holding(OPERATORS[name].theirs) for name in HOLDERS},
     ),
     "delay delays no end": Difference(
         "a flow completes with its last element; there its completion is delayed, too",

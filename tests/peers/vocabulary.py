@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import reactivex
+from reactivex import notification
 from reactivex import operators as rx
 from reactivex.disposable import CompositeDisposable
 from reactivex.subject import ReplaySubject, Subject
 
 from penstock import Flow
+from penstock.flow import OnComplete, OnError, OnNext
 from tests.peers.outcome import Failed
 
 __all__ = [
@@ -136,6 +139,55 @@ def in_order_there(source: Theirs, call: Call) -> Theirs:
     return reactivex.create(subscribe)
 
 
+def step_of(call: Call) -> int:
+    """Below the number, the same, or above it."""
+    return call.seconds % 4 + 1
+
+
+def number_of(signal: OnNext[int] | OnError | OnComplete) -> int:
+    """A number for a signal as an element."""
+    if isinstance(signal, OnNext):
+        return signal.element + 100
+    return 200 + length_of(signal.error) if isinstance(signal, OnError) else 300
+
+
+def number_of_theirs(notification: Any) -> int:
+    if notification.kind == "N":
+        return int(notification.value) + 100
+    return 200 + length_of(notification.exception) if notification.kind == "E" else 300
+
+
+def length_of(error: Exception) -> int:
+    """Of the text, if it is the same on both sides."""
+    return len(str(error)) if isinstance(error, Failed) else 0
+
+
+def signal_of(call: Call) -> Callable[[int], OnNext[int] | OnError | OnComplete]:
+    """Elements, most of which are elements again, and some the end."""
+
+    def function(element: int) -> OnNext[int] | OnError | OnComplete:
+        if element % 10 == call.number:
+            return OnError(Failed("as an element"))
+        return OnComplete() if element % 10 == call.number + 5 else OnNext(element)
+
+    return function
+
+
+def notification_of(call: Call) -> Callable[[int], Any]:
+    def function(element: int) -> Any:
+        if element % 10 == call.number:
+            return notification.OnError(Failed("as an element"))
+        if element % 10 == call.number + 5:
+            return notification.OnCompleted()
+        return notification.OnNext(element)
+
+    return function
+
+
+def seconds_of(moment: datetime) -> int:
+    return round((moment - datetime.fromtimestamp(0, moment.tzinfo)).total_seconds())
+
+
 def share_here(flow: Ours, call: Call) -> Ours:
     shared = flow.share()
     return Flow.merge(shared.skip(1), shared.map(lambda each: each + call.number))
@@ -243,6 +295,50 @@ OPERATORS: dict[str, Operator] = {
     "buffer": Operator(
         lambda flow, call: flow.buffer(call.number).map(digest),
         lambda source, call: source.pipe(rx.buffer_with_count(call.number), rx.map(digest)),
+        ordered=True,
+    ),
+    "buffer_that_slides": Operator(
+        lambda flow, call: flow.buffer(call.number, step=step_of(call)).map(digest),
+        lambda source, call: source.pipe(
+            rx.buffer_with_count(call.number, step_of(call)), rx.map(digest)
+        ),
+        ordered=True,
+    ),
+    "window": Operator(
+        lambda flow, call: flow.window(call.number).flat_map(lambda window: window.scan(0, add)),
+        lambda source, call: source.pipe(
+            rx.window_with_count(call.number),
+            rx.flat_map(lambda window: window.pipe(rx.scan(add, seed=0))),
+        ),
+    ),
+    "window_that_slides": Operator(
+        lambda flow, call: flow.window(call.number, step=step_of(call)).flat_map(
+            lambda window: window.to_list().map(digest)
+        ),
+        lambda source, call: source.pipe(
+            rx.window_with_count(call.number, step_of(call)),
+            # There a window opens before its first element comes, and may stay without one.
+            rx.flat_map(lambda window: window.pipe(rx.to_list(), rx.filter(bool), rx.map(digest))),
+        ),
+    ),
+    "materialize": Operator(
+        lambda flow, call: flow.materialize().map(number_of),
+        lambda source, call: source.pipe(rx.materialize(), rx.map(number_of_theirs)),
+        ordered=True,
+    ),
+    "dematerialize": Operator(
+        lambda flow, call: flow.map(signal_of(call)).dematerialize(),
+        lambda source, call: source.pipe(rx.map(notification_of(call)), rx.dematerialize()),
+        ordered=True,
+    ),
+    "on_error_continue": Operator(
+        # `enumerate` ends what it covers: functions farther upstream may fail as well.
+        lambda flow, call: (
+            flow.enumerate()
+            .map(lambda pair: fussy(call)(pair[1]))
+            .on_error_continue(lambda pair, error: None)
+        ),
+        lambda source, call: source.pipe(rx.filter(lambda each: each % 8 != call.number)),
         ordered=True,
     ),
     "retry": Operator(
@@ -411,6 +507,24 @@ OPERATORS: dict[str, Operator] = {
     "throttle": Operator(
         lambda flow, call: flow.throttle(call.seconds, clock=call.time),
         lambda source, call: source.pipe(rx.throttle_first(call.seconds, scheduler=call.scheduler)),
+    ),
+    "timestamp": Operator(
+        lambda flow, call: flow.timestamp(clock=call.time).map(
+            lambda each: digest((round(each.at), each.element))
+        ),
+        lambda source, call: source.pipe(
+            rx.timestamp(scheduler=call.scheduler),
+            rx.map(lambda each: digest((seconds_of(each.timestamp), each.value))),
+        ),
+    ),
+    "elapsed": Operator(
+        lambda flow, call: flow.elapsed(clock=call.time).map(
+            lambda each: digest((round(each.seconds), each.element))
+        ),
+        lambda source, call: source.pipe(
+            rx.time_interval(scheduler=call.scheduler),
+            rx.map(lambda each: digest((round(each.interval.total_seconds()), each.value))),
+        ),
     ),
     "timeout": Operator(
         lambda flow, call: flow.timeout(call.seconds, clock=call.time),

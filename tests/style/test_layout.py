@@ -139,6 +139,8 @@ HOMES = {
     "share": "shared_flow",
     "replay": "shared_flow",
     "cache": "shared_flow",
+    "dematerialize": "materialize",
+    "elapsed": "timestamp",
     "run_sync": "blocking",
     "subscribe": "subscription",
     "on_spark": "spark_flow",

@@ -14,6 +14,8 @@
 ``identity_processor.py``  a processor that passes on what it receives
 ``protocol_monitor.py``    which rule the next signal of a publisher breaks: the one judge of guard,
                            kit and test tools
+``signals.py``             the signals of a publisher as values: what came, and what a test or an
+                           operator makes of it
 ``timeline.py``            the signals that led to a failure, in a form that a person can read
 ``traceback.py``           stack traces that begin with the user's code
 """

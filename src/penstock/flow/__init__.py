@@ -18,21 +18,28 @@
                    the operator
 """
 
+from penstock.core.signals import OnComplete, OnError, OnNext
 from penstock.flow.expression import X
 from penstock.flow.flow import Flow, GroupedFlow
 from penstock.flow.multicast.shared_flow import Connection, SharedFlow
 from penstock.flow.operators.backpressure import Emitted, Overflow
 from penstock.flow.operators.error_handling import Retry
+from penstock.flow.operators.timestamp import Elapsed, TimestampedElement
 from penstock.flow.sources.create import Emitter
 
 __all__ = [
     "Connection",
+    "Elapsed",
     "Emitted",
     "Emitter",
     "Flow",
     "GroupedFlow",
+    "OnComplete",
+    "OnError",
+    "OnNext",
     "Overflow",
     "Retry",
     "SharedFlow",
+    "TimestampedElement",
     "X",
 ]

@@ -41,7 +41,8 @@ ITERABLES_INSTEAD: Final = dict.fromkeys(
 )
 TAKES_NO_ELEMENTS: Final = (
     "collect", "conflate", "do_finally", "do_on_discard", "do_on_error", "on_backpressure_drop",
-    "on_error_map", "on_error_resume", "pipe", "Retry", "using", "watch_stalls",
+    "on_error_continue", "on_error_map", "on_error_resume", "pipe", "Retry", "using",
+    "watch_stalls",
 )  # fmt: skip
 
 

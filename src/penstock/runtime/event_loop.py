@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import time
 from typing import TYPE_CHECKING
 
 from penstock.runtime.arguments import require_delay
@@ -46,6 +47,10 @@ class AsyncioLoop:
     def now(self) -> float:
         """The loop's own time."""
         return self._loop.time()
+
+    def unix_time(self) -> float:
+        """The system's time of day, in seconds since 1970."""
+        return time()
 
     def call_later(self, seconds: float, task: Task) -> Timer:
         """Run ``task`` on the loop once ``seconds`` have passed."""

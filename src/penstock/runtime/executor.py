@@ -18,8 +18,10 @@ __all__ = [
     "NewLock",
     "Task",
     "Timer",
+    "WallClock",
     "run_reporting",
     "run_reporting_all",
+    "unix_time_of",
 ]
 
 Task: TypeAlias = Callable[[], object]
@@ -51,6 +53,19 @@ class Clock(Protocol):
 
     def call_later(self, seconds: float, task: Task) -> Timer:
         """Run ``task`` once ``seconds`` have passed; below zero counts as zero."""
+
+
+@runtime_checkable
+class WallClock(Clock, Protocol):
+    """A clock that also knows the time of day, as one of real time does."""
+
+    def unix_time(self) -> float:
+        """Seconds since 1970; goes back if somebody sets the time back."""
+
+
+def unix_time_of(clock: Clock) -> Callable[[], float]:
+    """What reads the time of day by ``clock``; one that knows none says its own time instead."""
+    return clock.unix_time if isinstance(clock, WallClock) else clock.now
 
 
 class Lock(Protocol):

@@ -37,6 +37,10 @@ class SystemClock:
         """The system's monotonic time."""
         return time.monotonic()
 
+    def unix_time(self) -> float:
+        """The system's time of day, in seconds since 1970."""
+        return time.time()
+
     def call_later(self, seconds: float, task: Task) -> Timer:
         """Run ``task`` once ``seconds`` have passed."""
         when = self.now() + require_delay(seconds)

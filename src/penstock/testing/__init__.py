@@ -13,11 +13,11 @@
                           failure message
 """
 
+from penstock.core.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
 from penstock.runtime import VirtualTime, collect_undelivered
 from penstock.testing.manual_publisher import ManualPublisher, ManualSubscription
 from penstock.testing.manual_subscriber import ManualSubscriber
 from penstock.testing.marble_streams import MarblePublisher, marble, record, to_marble
-from penstock.testing.recording import OnComplete, OnError, OnNext, OnSubscribe, Signal
 from penstock.testing.step_verifier import StepVerifier
 
 __all__ = [

@@ -13,11 +13,12 @@ from penstock.core import (
     require_error,
     require_subscription,
 )
+from penstock.core.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
 from penstock.rules import RuleViolation
 from penstock.runtime import Clock, SystemClock, shorten
 from penstock.runtime.arguments import require_clock, require_int
 from penstock.testing.expectation import ErrorType, ExpectedError, report, require_timeout
-from penstock.testing.recording import OnComplete, OnError, OnNext, OnSubscribe, Recording, Signal
+from penstock.testing.recording import Recording
 
 __all__ = ["ManualSubscriber"]
 

@@ -9,12 +9,12 @@ from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from penstock.api import UNBOUNDED, Publisher, Subscriber
 from penstock.core import COMPLETED, BaseSubscription, require_subscriber
+from penstock.core.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
 from penstock.runtime import Clock, SystemClock, VirtualTime
 from penstock.runtime.arguments import require_clock, require_int, require_seconds
 from penstock.testing.expectation import require_virtual_time
 from penstock.testing.manual_subscriber import ManualSubscriber
 from penstock.testing.marbles import COMPLETION, FAILURE, Alphabet, draw_marbles, read_marbles
-from penstock.testing.recording import OnComplete, OnError, OnNext, OnSubscribe, Signal
 
 __all__ = [
     "MarblePublisher",

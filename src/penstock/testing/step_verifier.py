@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher
+from penstock.core.signals import OnComplete, OnError, OnNext, OnSubscribe, Signal
 from penstock.rules import cite
 from penstock.runtime import VirtualTime, shorten
 from penstock.runtime.arguments import require_int, require_seconds
@@ -19,7 +20,6 @@ from penstock.testing.expectation import (
     require_virtual_time,
 )
 from penstock.testing.manual_subscriber import ManualSubscriber
-from penstock.testing.recording import OnComplete, OnError, OnNext, OnSubscribe, Signal
 
 __all__ = ["StepVerifier"]
 

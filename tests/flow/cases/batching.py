@@ -141,6 +141,18 @@ CASES = [
         lambda given: [given[at : at + 2] for at in range(0, len(given), 3)],
     ),
     Case(
+        "buffer aligned to the clock, in time",
+        lambda flow: flow.buffer(3, every=HOUR, aligned=True, clock=VirtualTime(HOUR / 2)),
+        threes,
+        prefetch=3,
+    ),
+    Case(
+        "buffer aligned to the clock, whose time is always up",
+        lambda flow: flow.buffer(3, every=HOUR, aligned=True, clock=Hurrying(2 * HOUR)),
+        ones,
+        prefetch=3,
+    ),
+    Case(
         "window by size",
         lambda flow: flow.window(3).flat_map(lambda window: window.to_list()),
         threes,
@@ -151,6 +163,40 @@ CASES = [
         lambda flow: flow.window(3, prefetch=1).concat_map(lambda window: window.to_list()),
         threes,
         prefetch=1,
+    ),
+    Case(
+        "window that overlaps",
+        lambda flow: flow.window(3, step=2).flat_map(lambda window: window.to_list()),
+        lambda given: [given[at : at + 3] for at in range(0, len(given), 2)],
+        prefetch=257,  # one of them is in two windows
+        claims={"errors_overtake": False},  # of windows that overlap, as of others
+    ),
+    Case(
+        "window that overlaps, one element ahead",
+        lambda flow: flow.window(4, step=1, prefetch=1).concat_map(lambda window: window.to_list()),
+        lambda given: [given[at : at + 4] for at in range(len(given))],
+        prefetch=4,
+    ),
+    Case(
+        "window that leaves out",
+        lambda flow: flow.window(2, step=3).concat_map(lambda window: window),
+        lambda given: [x for at, x in enumerate(given) if at % 3 < 2],
+        prefetch=384,  # of which it holds two thirds
+        claims={"completes_eagerly": False},  # what is between two windows may be the last
+    ),
+    Case(
+        "window that begins where the one before ends",
+        lambda flow: flow.window(3, step=3).concat_map(lambda window: window.to_list()),
+        threes,
+        prefetch=256,
+    ),
+    Case(
+        "window aligned to the clock",
+        lambda flow: flow.window(2, every=HOUR, aligned=True, clock=VirtualTime()).concat_map(
+            lambda window: window
+        ),
+        lambda given: given,
+        prefetch=256,
     ),
     Case(
         "window until a condition holds",

@@ -25,6 +25,22 @@ def failing_after_three(flow: Flow[int]) -> Flow[int]:
     return flow.scan((0, 0), pass_three).map(lambda state: state[1])
 
 
+def fail_if_even(x: int) -> int:
+    if x % 2 == 0:
+        raise ValueError(x)
+    return x
+
+
+def fail_if_three(x: int) -> int:
+    """For multiples of three."""
+    if x % 3 == 0:
+        raise ValueError(x)
+    return x
+
+
+def ignore(element: int, error: Exception) -> None: ...
+
+
 def resumed(given: list[int], *instead: object) -> list[Any]:
     return given if len(given) <= 3 else [*given[:3], *instead]
 
@@ -112,6 +128,27 @@ CASES = [
             .on_error_return("mapped", only=KeyError)
         ),
         lambda given: resumed(given, "mapped"),
+    ),
+    Case(
+        "on_error_continue without an error",
+        lambda flow: flow.map(lambda x: -x).on_error_continue(ignore),
+        lambda given: [-x for x in given],
+    ),
+    Case(
+        "on_error_continue",
+        lambda flow: flow.map(fail_if_even).filter(fail_if_three).on_error_continue(ignore),
+        lambda given: [x for x in given if x % 2 == 1 and x % 3],
+    ),
+    Case(
+        "on_error_continue twice",
+        lambda flow: (
+            flow.do_on_next(fail_if_even)
+            .on_error_continue(ignore)
+            .map_not_none(fail_if_three)
+            .named("odd")
+            .on_error_continue(ignore, only=ValueError)
+        ),
+        lambda given: [x for x in given if x % 2 == 1 and x % 3],
     ),
     Case(
         "default_if_empty",

@@ -64,6 +64,28 @@ CASES = [
         lambda flow: flow.sample(HOUR, clock=VirtualTime()),
         lambda given: given[-1:],
     ),
+    Case("space_out", lambda flow: flow.space_out(HOUR, clock=Hurrying(2 * HOUR)), list),
+    Case(
+        "space_out for a moment",
+        lambda flow: flow.space_out(MOMENT, clock=SystemClock()),
+        list,
+        claims={"prefetch": 0},
+    ),
+    Case(
+        "space_out, three at a time",
+        lambda flow: flow.space_out(MOMENT, 3, clock=SystemClock()),
+        list,
+    ),
+    Case(
+        "timestamp",
+        lambda flow: flow.timestamp(clock=VirtualTime(5.0)),
+        lambda given: [(5.0, x) for x in given],
+    ),
+    Case(
+        "elapsed",
+        lambda flow: flow.elapsed(clock=Hurrying(HOUR)),
+        lambda given: [(HOUR, x) for x in given],
+    ),
     Case("timeout", lambda flow: flow.timeout(HOUR, clock=VirtualTime()), list),
     Case(
         "timeout with a fallback",

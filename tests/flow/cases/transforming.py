@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, takewhile
 
-from penstock.flow import X
+from penstock.flow import OnComplete, OnNext, X
 from tests.flow.case import Case
 
 
 def chain(given: list[int]) -> list[int]:
     kept = [x + 1 for x in given if (x + 1) % 2 and (x + 1) % 5]
     return list(accumulate((y for x in kept for y in (x, -x)), max, initial=0))[1:]
+
+
+def signal_of(x: int) -> OnNext[int] | OnComplete:
+    """The number as an element, and five as the end."""
+    return OnComplete() if x == 5 else OnNext(x)
 
 
 CASES = [
@@ -70,6 +75,23 @@ CASES = [
         "enumerate",
         lambda flow: flow.enumerate(start=-1),
         lambda given: list(enumerate(given, start=-1)),
+    ),
+    Case(
+        "materialize",
+        lambda flow: flow.materialize(),
+        lambda given: [*map(OnNext, given), OnComplete()],
+        claims={"absorbs_errors": True},
+    ),
+    Case(
+        "materialize, the elements alone",
+        lambda flow: flow.materialize().map_not_none(lambda each: getattr(each, "element", None)),
+        list,
+    ),
+    Case("dematerialize", lambda flow: flow.materialize().dematerialize(), list),
+    Case(
+        "dematerialize up to an end",
+        lambda flow: flow.map(signal_of).dematerialize(),
+        lambda given: list(takewhile(lambda x: x != 5, given)),
     ),
     Case("pairwise", lambda flow: flow.pairwise(), lambda given: list(pairwise(given))),
     Case(

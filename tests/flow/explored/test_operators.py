@@ -568,6 +568,40 @@ def delay_against_a_cancel(env: Environment) -> None:
     assert foreign.cancels == 1
 
 
+def space_out_against_a_request(env: Environment) -> None:
+    foreign, subscriber = Foreign(env), SerialSubscriber(env)
+    Flow.from_publisher(foreign).space_out(1, clock=a_clock(env)).subscribe(subscriber)
+    subscriber.request(1)
+    env.par(lambda: foreign.push(1), lambda: subscriber.request(2))
+    foreign.push_and_complete(1)
+    let_time_pass(env)
+    assert subscriber.signals == ["on_subscribe", 0, 1, "on_complete"]
+
+
+def space_out_against_a_cancel(env: Environment) -> None:
+    foreign, subscriber = Foreign(env), SerialSubscriber(env)
+    discarded: list[int] = []
+    paced = Flow.from_publisher(foreign).space_out(1, clock=a_clock(env))
+    paced.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(3)
+    foreign.push(1)
+    env.par(lambda: foreign.push(1), subscriber.cancel)
+    let_time_pass(env)
+    assert [*subscriber.elements, *discarded] == foreign.all_sent
+    assert foreign.cancels == 1
+
+
+def materialize_against_a_request(env: Environment) -> None:
+    foreign, subscriber = Foreign(env), SerialSubscriber(env)
+    signals: list[str] = []
+    flow = Flow.from_publisher(foreign).materialize().map(str).do_on_next(signals.append)
+    flow.map(len).subscribe(subscriber)
+    subscriber.request(1)
+    env.par(lambda: foreign.push_and_complete(1), lambda: subscriber.request(1))
+    assert signals == ["on_next(0)", "on_complete()"]
+    assert subscriber.endings == ["on_complete"]
+
+
 def a_batch_whose_time_is_up_against_an_element(env: Environment) -> None:
     foreign, subscriber = Foreign(env), SerialSubscriber(env)
     batches: list[list[int]] = []
@@ -728,6 +762,7 @@ SCENARIOS: list[Scenario] = [
     a_resource_against_two_cancels,
     groups_of_a_source_against_a_request,
     groups_of_a_source_against_a_cancel,
+    materialize_against_a_request,
 ]
 TIMED: list[Scenario] = [
     timeout_against_an_element,
@@ -737,6 +772,8 @@ TIMED: list[Scenario] = [
     delay_against_a_request,
     delay_against_a_cancel,
     delay_subscription_against_a_cancel,
+    space_out_against_a_request,
+    space_out_against_a_cancel,
     a_batch_whose_time_is_up_against_an_element,
     a_retry_after_a_while_against_a_cancel,
 ]

@@ -15,6 +15,7 @@ import penstock.flow.engine.prefetch_subscriber
 import penstock.flow.engine.subscription
 import penstock.flow.operators.batching
 import penstock.flow.operators.group_by
+import penstock.flow.operators.sliding_window
 import penstock.flow.operators.substream_router
 from penstock.api import Subscriber, Subscription
 from penstock.flow import Flow
@@ -29,6 +30,7 @@ SUBJECT = [
     penstock.flow.operators.substream_router,
     penstock.flow.operators.group_by,
     penstock.flow.operators.batching,
+    penstock.flow.operators.sliding_window,
 ]
 
 
@@ -190,6 +192,54 @@ def a_bell_against_an_element(env: Environment) -> None:
     assert received == [0, 1]
 
 
+class Overlapping:
+    """Two windows with one element in common, each with a reader."""
+
+    def __init__(self, env: Environment) -> None:
+        self.foreign, self.main = Foreign(env), Main()
+        self.discarded: list[Any] = []
+        windows = Flow.from_publisher(self.foreign).window(2, step=1, prefetch=1)
+        windows.do_on_discard(self.discarded.append).subscribe(self.main)
+        self.foreign.send(2)
+        self.readers = [SerialSubscriber(env), SerialSubscriber(env)]
+        for flow, reader in zip(self.main.flows, self.readers, strict=True):
+            flow.do_on_discard(self.discarded.append).subscribe(reader)
+
+
+def an_element_of_two_windows_makes_room_once(env: Environment) -> None:
+    setting = Overlapping(env)
+    one, other = setting.readers
+    env.par(lambda: one.request(2), lambda: other.request(1))
+    assert one.signals == ["on_subscribe", 0, 1, "on_complete"]
+    assert other.elements == [1]
+    assert setting.foreign.requested == 4
+    setting.foreign.send(1)
+    other.request(1)
+    assert other.elements == [1, 2]
+
+
+def an_element_of_two_windows_is_delivered_or_discarded(env: Environment) -> None:
+    setting = Overlapping(env)
+    one, other = setting.readers
+    other.request(1)
+    env.par(setting.main.subscription.cancel, one.cancel, other.cancel)
+    assert other.elements == [1]
+    assert setting.discarded == [0]
+    assert setting.foreign.cancels == 1
+
+
+def a_window_that_is_left_against_an_element_of_two(env: Environment) -> None:
+    setting = Overlapping(env)
+    one, other = setting.readers
+    one.request(2)
+    env.par(lambda: setting.foreign.send(1), other.cancel)
+    assert one.elements == [0, 1]
+    setting.main.flows[-1].subscribe(last := SerialSubscriber(env))
+    last.request(1)
+    assert last.elements == [2]
+    assert setting.discarded in ([], [1])  # which its run may have taken, to look for the end
+
+
 def a_key_without_room_against_a_reader_that_leaves(env: Environment) -> None:
     foreign, main, reader = Foreign(env), Main(), SerialSubscriber(env)
     Flow.from_publisher(foreign).group_by(str, max_groups=1).subscribe(main)
@@ -223,6 +273,9 @@ SCENARIOS: list[Scenario] = [
     an_end_against_a_request,
     an_end_against_a_new_subscriber,
     a_bell_against_an_element,
+    an_element_of_two_windows_makes_room_once,
+    an_element_of_two_windows_is_delivered_or_discarded,
+    a_window_that_is_left_against_an_element_of_two,
     a_key_without_room_against_a_reader_that_leaves,
     a_key_without_room_against_a_reader_that_wants_more,
 ]

@@ -56,6 +56,7 @@ GOOD: dict[str, Any] = {
     "name": "name",
     "overflow": "error",
     "publisher": Flow.empty(),
+    "report": print,
     "resource_factory": ThreadPool,
     "seconds": 1,
     "seed": 0,
@@ -73,8 +74,9 @@ SIZES = {
     "capacity", "concurrency", "count", "high", "low", "max_groups", "n", "prefetch", "size",
     "subscribers", "times",
 }  # fmt: skip
+COUNTS = {("buffer", "step"), ("space_out", "elements"), ("window", "step")}
 DURATIONS = {"after", "delay", "every", "grace", "seconds", "within"}
-FLAGS = {"delay_errors", "inclusive", "last", "ordered"}
+FLAGS = {"aligned", "delay_errors", "inclusive", "last", "ordered"}
 PUBLISHERS = {"fallback", "publisher", "publishers"}
 KINDS = {"only"}
 VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -101,9 +103,9 @@ def caller(kind: type, name: str, parameter: str) -> Callable[[Any], object]:
         flow = Flow.range(3) if kind is Flow else Flow.range(3).publish()
         function = getattr(flow, name)
         given: dict[str, Any] = {}
-        if name in ("buffer", "window") and parameter in ("clock", "prefetch"):
+        if name in ("buffer", "window") and parameter in ("aligned", "clock", "prefetch"):
             given["every"] = 1
-        if name == "buffer" and parameter == "step":
+        if name in ("buffer", "window") and parameter == "step":
             given["size"] = 3
         for each in inspect.signature(function).parameters.values():
             if each.name == parameter and each.kind is each.VAR_POSITIONAL:
@@ -119,7 +121,7 @@ def caller(kind: type, name: str, parameter: str) -> Callable[[Any], object]:
 
 def bad_arguments(operator: str, parameter: str) -> list[object]:
     """What a parameter of this meaning must refuse."""
-    if parameter in SIZES or (operator, parameter) == ("buffer", "step"):
+    if parameter in SIZES or (operator, parameter) in COUNTS:
         return [-1, True, 1.5, nan, inf, "3", 10**30, X, Flow.empty(), [1]]
     if parameter in FUNCTIONS:
         bad: list[object] = [5, "text", nan, [len], (), object(), asynchronous_generator]

@@ -175,6 +175,28 @@ class LoopCode:
         self.line("if x is PENDING:")
         self.line("yield x; continue", deeper=1)
 
+    def begin_attempt(self, number: int) -> None:
+        """From here on stages may fail at an element, up to ``end_attempt`` of stage ``number``."""
+        self._stage = number
+        self.check()
+        self.line(f"{self._attempted} = x")
+        self.line("try:")
+        self._depth += 1
+
+    def end_attempt(self, kinds: str) -> str:
+        """Lines of the body follow, one deeper, for an ``error`` of ``kinds`` that was raised.
+
+        Returns the name of the element as it was when the attempt began.
+        """
+        self.check()
+        self._depth -= 1
+        self.line(f"except {kinds} as error:")
+        return self._attempted
+
+    @property
+    def _attempted(self) -> str:
+        return f"attempted_{self._stage}"
+
     def at_end(self, *lines: str, failing: bool = False) -> None:
         """Lines that run when upstream has ended; ``emit x`` gives ``x``.
 
@@ -340,7 +362,10 @@ def compiled(
     loop = LoopCode(waits=waits, checked=upstream.checked, sink=sink)
     loop.check()
     names: list[str] = []
+    attempts = {at - stage.covers: at for at, stage in enumerate(stages) if stage.covers}
     for number, stage in enumerate(stages):
+        if number in attempts:
+            loop.begin_attempt(attempts[number])
         loop.write(stage, number)
         names += value_names(number, len(stage.values))
     text, numbers = loop.text(names)

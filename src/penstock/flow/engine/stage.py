@@ -186,6 +186,9 @@ class FusedStage(FlowNode):
     ``closes``   it gives elements when its input ends, so it is the last one of its segment
     ``expands``  it makes a loop within the loop
     ``stops``    it may end the stream, which it can do from the outermost loop only
+    ``forgets``  an element that goes no further leaves no trace in it: neither did it give another
+                 one, nor does it remember any
+    ``covers``   so many stages directly upstream, which forget, are within its ``try``
     """
 
     inputs_per_output: int = 1
@@ -195,6 +198,8 @@ class FusedStage(FlowNode):
     closes: ClassVar[bool] = False
     expands: ClassVar[bool] = False
     stops: ClassVar[bool] = False
+    forgets: ClassVar[bool] = False
+    covers: int = 0
 
     def __init__(self, name: str, shape: str = "", values: tuple[object, ...] = ()) -> None:
         super().__init__(name)

@@ -14,14 +14,16 @@ from penstock.flow.expression import Expression
 from penstock.flow.operators.batching import (
     LARGEST_BATCH,
     Batches,
+    Period,
     SlidingBatches,
     TimedBatches,
     Windows,
 )
 from penstock.flow.operators.group_by import GroupBy
 from penstock.flow.operators.inputs import CONCURRENCY
+from penstock.flow.operators.sliding_window import SlidingWindows
 from penstock.runtime import Clock, shorten
-from penstock.runtime.arguments import require_clock, require_int, require_seconds
+from penstock.runtime.arguments import require_clock, require_flag, require_int, require_seconds
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow, GroupedFlow
@@ -45,6 +47,7 @@ class Batching(BaseFlow[T_co]):
         until: Callable[[T_co], object] | Publisher[object] | None = None,
         *,
         step: int | None = None,
+        aligned: bool = False,
         clock: Clock | None = None,
     ) -> Flow[list[T_co]]:
         """Lists of elements; each is closed by whichever comes first.
@@ -53,6 +56,10 @@ class Batching(BaseFlow[T_co]):
         list that many seconds after it took its first element. ``until`` is a condition, which
         closes a list after the element for which it holds, or a publisher, whose elements close
         the list that is open. At least one of the three is needed. No list is ever empty.
+
+        With ``aligned``, ``every`` closes a list when the time of day is a whole multiple of it, in
+        UTC: ``every=60`` at whole minutes. An element belongs to the period in which it is taken
+        from upstream. A ``clock`` that has no time of day is taken at its own time.
 
         With ``size`` alone, ``step`` says how many elements after a list the next one begins: below
         ``size`` the lists overlap, above it elements are left out between them. When upstream ends,
@@ -67,8 +74,9 @@ class Batching(BaseFlow[T_co]):
         was closed early has left over wait for the next one.
 
         Errors: those from upstream, what the condition raises, and those of the publisher, each
-        after the open list. ``TypeError`` at once without arguments, or for a ``step`` with
-        anything but ``size``; ``ValueError`` for a size or step below 1 or a time of 0 or less.
+        after the open list. ``TypeError`` at once without arguments, for a ``step`` with anything
+        but ``size``, or for ``aligned`` without ``every``; ``ValueError`` for a size or step below
+        1 or a time of 0 or less.
 
         Example:
             >>> Flow.range(7).buffer(3).to_list().run_sync()
@@ -79,6 +87,15 @@ class Batching(BaseFlow[T_co]):
             [[0, 1, 2], [3]]
             >>> Flow.range(5).buffer(3, step=2).to_list().run_sync()
             [[0, 1, 2], [2, 3, 4], [4]]
+            >>> from penstock import VirtualTime
+            >>> from penstock.testing import ManualSubscriber
+            >>> time, subscriber = VirtualTime(30), ManualSubscriber(request=9)
+            >>> ticks = Flow.interval(20, clock=time)  # at 50, 70, 90, 110, 130
+            >>> ticks.buffer(every=60, aligned=True, clock=time).subscribe(subscriber)
+            >>> time.advance(100)
+            >>> subscriber.elements
+            [[0], [1, 2, 3]]
+            >>> subscriber.cancel()
 
         Marble:
             abc----d--|
@@ -89,20 +106,18 @@ class Batching(BaseFlow[T_co]):
             raise TypeError("buffer needs size, every or until: what closes a batch?")
         most = LARGEST_BATCH if size is None else require_int("buffer", "size", size)
         if step is not None:
-            require_int("buffer", "step", step)
-            if size is None or every is not None or until is not None:
-                raise TypeError(f"buffer: step, here {step}, goes with size, and with nothing else")
+            _require_size_alone("buffer", step, size, every, until)
             return self._then(SlidingBatches(most, step))
-        seconds = None if every is None else require_seconds("buffer", "every", every)
+        period = _period("buffer", every, aligned)
         signals, until = _split("buffer", until)
-        if seconds is None and signals is None:
+        if period is None and signals is None:
             return self._then(
                 Batches(most, None if until is None else require_function("buffer", until))
             )
         if until is not None:
             require_callable("buffer", until)
         return self._then(
-            TimedBatches(most, seconds, until, signals, require_clock("buffer", clock))
+            TimedBatches(most, period, until, signals, require_clock("buffer", clock))
         )
 
     def window(
@@ -111,6 +126,8 @@ class Batching(BaseFlow[T_co]):
         every: float | timedelta | None = None,
         until: Callable[[T_co], object] | Publisher[object] | None = None,
         *,
+        step: int | None = None,
+        aligned: bool = False,
         prefetch: int = PREFETCH,
         clock: Clock | None = None,
     ) -> Flow[Flow[T_co]]:
@@ -120,6 +137,10 @@ class Batching(BaseFlow[T_co]):
         with an element, so none is ever empty. It is for one subscriber, which may read it on any
         thread. What a window that was cancelled would have got is discarded.
 
+        With ``size`` alone, ``step`` says how many elements after a window the next one begins:
+        below ``size`` the windows overlap, and an element goes to all that are open; above it
+        elements are left out between them. ``aligned`` is as in ``buffer``.
+
         Emits when: an element comes while no window is open.
         Backpressures when: more than three quarters of ``prefetch`` elements wait to be taken from
         the windows. So windows that are neither read nor cancelled hold up the others.
@@ -127,17 +148,22 @@ class Batching(BaseFlow[T_co]):
         Cancels when: the subscriber and the readers of all windows do. When the subscriber cancels
         first, the windows that are read go on, and those that nobody reads are discarded.
 
-        Demand: ``prefetch`` elements ahead of what is wanted, replenished by the quarter.
+        Demand: ``prefetch`` elements ahead of what is wanted, replenished by the quarter; where
+        windows overlap, also those that two of them have in common.
 
         Errors: those from upstream, what the condition raises, and those of the publisher: to all
         readers, after the elements before them. ``RuntimeError`` for a second subscriber of a
-        window. ``TypeError`` at once without arguments, ``ValueError`` for a size below 1 or a
-        time of 0 or less.
+        window. ``TypeError`` at once without arguments, for a ``step`` with anything but ``size``,
+        or for ``aligned`` without ``every``; ``ValueError`` for a size or step below 1 or a time of
+        0 or less.
 
         Example:
             >>> counts = Flow.range(7).window(3).flat_map(lambda window: window.count())
             >>> counts.to_list().run_sync()
             [3, 3, 1]
+            >>> sliding = Flow.range(5).window(3, step=1)
+            >>> sliding.flat_map(lambda window: window.to_list()).to_list().run_sync()
+            [[0, 1, 2], [1, 2, 3], [2, 3, 4], [3, 4], [4]]
 
         Marble:
             a-b-c--|
@@ -146,15 +172,22 @@ class Batching(BaseFlow[T_co]):
         """
         if size is None and every is None and until is None:
             raise TypeError("window needs size, every or until: what closes a window?")
+        most = UNBOUNDED if size is None else require_int("window", "size", size)
+        require_int("window", "prefetch", prefetch)
+        period = _period("window", every, aligned)
+        if step is not None:
+            _require_size_alone("window", step, size, every, until)
+            if step != size:
+                return BaseFlow._from(SlidingWindows(self, most, step, prefetch))
         signals, until = _split("window", until)
         windows = Windows(
             self,
-            UNBOUNDED if size is None else require_int("window", "size", size),
-            None if every is None else require_seconds("window", "every", every),
+            most,
+            period,
             None if until is None else require_callable("window", until),
             signals,
             require_clock("window", clock),
-            require_int("window", "prefetch", prefetch),
+            prefetch,
         )
         return BaseFlow._from(windows)
 
@@ -213,6 +246,24 @@ class Batching(BaseFlow[T_co]):
                 GroupedFlow,
             )
         )
+
+
+def _period(operator: str, every: float | timedelta | None, aligned: object) -> Period | None:
+    """How long a batch stays open, if time closes it."""
+    if require_flag(operator, "aligned", aligned) and every is None:
+        raise TypeError(f"{operator}: aligned goes with every, whose multiples close a batch")
+    if every is None:
+        return None
+    return Period(require_seconds(operator, "every", every), aligned is True)
+
+
+def _require_size_alone(
+    operator: str, step: int, size: object, every: object, until: object
+) -> None:
+    """``step`` must be a number, and nothing but ``size`` may close a batch."""
+    require_int(operator, "step", step)
+    if size is None or every is not None or until is not None:
+        raise TypeError(f"{operator}: step, here {step}, goes with size, and with nothing else")
 
 
 def _split(

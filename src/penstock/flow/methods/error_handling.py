@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
@@ -17,6 +17,7 @@ from penstock.flow.operators.error_handling import (
     SwitchIfEmpty,
     require_retry,
 )
+from penstock.flow.operators.on_error_continue import OnErrorContinue, require_covered
 from penstock.runtime import Clock
 from penstock.runtime.arguments import ErrorKinds, require_clock, require_error_kinds, require_int
 
@@ -197,6 +198,54 @@ class ErrorHandling(BaseFlow[T_co]):
             OnErrorMap(
                 require_callable("on_error_map", function),
                 require_error_kinds("on_error_map", only),
+            )
+        )
+
+    def on_error_continue(
+        self, report: Callable[[Any, Exception], object], *, only: ErrorKinds = Exception
+    ) -> Flow[T_co]:
+        """The same without the elements at which a function upstream fails; they are reported.
+
+        It covers the functions of ``map``, ``map_not_none``, ``filter`` and ``do_on_next`` that
+        stand directly upstream, one after the other; ``named``, ``annotate_errors`` and
+        ``do_on_discard`` may stand between them. That ends at any other operator, be it another
+        ``on_error_continue``: its errors, and all from farther upstream, end the flow as ever.
+
+        ``report(element, error)`` gets the element as it was upstream of the first of these
+        functions, so that it can be kept and tried again; a note of the error says which one
+        failed. ``only`` is the kind of error, or kinds, to which it applies. For a function that
+        remembers, ``scan`` for instance, or one that is awaited, catch the error within the
+        function; for ``flat_map``, end the inner flows with ``on_error_resume``.
+
+        Emits when: an element has passed all these functions.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does, or ``report`` raises.
+
+        Demand: passes through; each element that is left out is replaced by another one.
+
+        Errors: those that it does not cover, and what ``report`` raises, with the error that was
+        to be reported as its context. ``ValueError`` at once if none of these operators stands
+        directly upstream.
+
+        Example:
+            >>> flow = Flow.of("4", "x", "0", "2").map(int).map(lambda x: 8 // x)
+            >>> kept = flow.on_error_continue(lambda text, error: print(f"{text}: {error}"))
+            >>> kept.to_list().run_sync()
+            x: invalid literal for int() with base 10: 'x'
+            0: integer division or modulo by zero
+            [2, 4]
+
+        Marble:
+            4-x-2-|
+            flow.map(int).on_error_continue(print)
+            4---2-|
+        """
+        return self._then(
+            OnErrorContinue(
+                require_callable("on_error_continue", report),
+                require_error_kinds("on_error_continue", only),
+                require_covered(self),
             )
         )
 

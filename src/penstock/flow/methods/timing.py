@@ -9,10 +9,12 @@ from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import is_publisher, require_publisher
 from penstock.flow.operators.delay_subscription import DelaySubscription
+from penstock.flow.operators.space_out import SpaceOut
+from penstock.flow.operators.timestamp import Elapsed, ElapsedTime, Timestamp, TimestampedElement
 from penstock.flow.operators.timing import Delay, FirstOfPeriod, LatestOfPeriod, Sample, Timeout
 from penstock.flow.sources.creating import Interval
 from penstock.runtime import Clock, shorten
-from penstock.runtime.arguments import require_clock, require_flag, require_seconds
+from penstock.runtime.arguments import require_clock, require_flag, require_int, require_seconds
 
 if TYPE_CHECKING:
     from penstock.flow.flow import Flow
@@ -226,6 +228,101 @@ class Timing(BaseFlow[T_co]):
         """
         length = require_seconds("sample", "every", every)
         return self._then(Sample("sample", length, require_clock("sample", clock)))
+
+    def space_out(
+        self, seconds: float | timedelta, elements: int = 1, *, clock: Clock | None = None
+    ) -> Flow[T_co]:
+        """The same elements, at most ``elements`` of them in any period of ``seconds``.
+
+        None is left out: one that comes too early waits, and upstream waits with it. That holds
+        for every period, wherever it begins: after an element, the one that comes ``elements``
+        later is ``seconds`` away, or more. To leave out elements instead, use ``throttle``.
+
+        Emits when: an element is there, one is wanted, and the period has room for it.
+        Backpressures when: an element waits for its time; then nothing is taken from upstream.
+        Completes when: upstream completes and its last element is delivered; the end does not wait.
+        Cancels when: the subscriber does. An element that waits is discarded then.
+
+        Demand: passes through; an element is taken when it is wanted, and the next after it. A
+        publisher upstream is asked for what is wanted, or 256, as by any flow.
+
+        Errors: those from upstream, after the elements that came before them. ``ValueError`` at
+        once for 0 seconds or less, or for fewer elements than 1.
+
+        Example:
+            >>> from penstock import VirtualTime
+            >>> from penstock.testing import ManualSubscriber
+            >>> time, subscriber = VirtualTime(), ManualSubscriber(request=5)
+            >>> calls = Flow.range(5).space_out(60, elements=2, clock=time)
+            >>> calls.map(lambda n: (n, time.now())).subscribe(subscriber)
+            >>> time.advance(3600)
+            >>> subscriber.elements
+            [(0, 0.0), (1, 0.0), (2, 60.0), (3, 60.0), (4, 120.0)]
+
+        Marble:
+            abc----d-|
+            flow.space_out(2, clock=time)
+            a-b-c--d-|
+        """
+        length = require_seconds("space_out", "seconds", seconds)
+        most = require_int("space_out", "elements", elements)
+        return self._then(SpaceOut(length, most, require_clock("space_out", clock)))
+
+    def timestamp(self, *, clock: Clock | None = None) -> Flow[TimestampedElement[T_co]]:
+        """Each element with the time at which it came, as a named tuple ``(at, element)``.
+
+        The time is in seconds since 1970, as ``time.time()`` and ``datetime.fromtimestamp`` have
+        it. A ``clock`` that has no time of day, such as ``VirtualTime``, gives its own time.
+
+        Emits when: an element comes.
+        Backpressures when: nothing is wanted.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does.
+
+        Demand: passes through as it is.
+
+        Errors: those from upstream.
+
+        Example:
+            >>> from penstock import VirtualTime
+            >>> flow = Flow.of("tea").timestamp(clock=VirtualTime(1500.0))
+            >>> flow.run_sync()
+            TimestampedElement(at=1500.0, element='tea')
+            >>> flow.map(lambda each: each.element).run_sync()
+            'tea'
+
+        Marble:
+            -a--b-|
+            flow.timestamp(clock=time).map(lambda each: f"{each.element}{each.at:.0f}")
+            -{a1}--{b4}-|
+        """
+        return self._then(Timestamp("timestamp", require_clock("timestamp", clock)))
+
+    def elapsed(self, *, clock: Clock | None = None) -> Flow[Elapsed[T_co]]:
+        """Each element with the time since the one before, as a named tuple ``(seconds, element)``.
+
+        For the first element, the time counts from the subscription.
+
+        Emits when: an element comes.
+        Backpressures when: nothing is wanted; that time counts, too.
+        Completes when: upstream completes.
+        Cancels when: the subscriber does.
+
+        Demand: passes through as it is.
+
+        Errors: those from upstream.
+
+        Example:
+            >>> from penstock import VirtualTime
+            >>> Flow.of("tea").elapsed(clock=VirtualTime()).run_sync()
+            Elapsed(seconds=0.0, element='tea')
+
+        Marble:
+            -a--b-|
+            flow.elapsed(clock=time).map(lambda each: f"{each.element}{each.seconds:.0f}")
+            -{a1}--{b3}-|
+        """
+        return self._then(ElapsedTime("elapsed", require_clock("elapsed", clock)))
 
     def timeout(
         self,

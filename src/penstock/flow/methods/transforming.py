@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
+from penstock.core.signals import OnComplete, OnError, OnNext
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable, require_combination, require_function
 from penstock.flow.operators.filtering import Filter
+from penstock.flow.operators.materialize import Dematerialize, Materialize
 from penstock.flow.operators.transforming import (
     Enumerate,
     FlatMapIterable,
@@ -190,6 +192,59 @@ class Transforming(BaseFlow[T_co]):
         """
         (number,) = require_integers("enumerate", (start,))
         return self._then(Enumerate("enumerate", number))
+
+    def materialize(self) -> Flow[OnNext[T_co] | OnError | OnComplete]:
+        """Each signal as an element: ``OnNext(element)``, and ``OnError`` or ``OnComplete`` last.
+
+        So an error, too, can be sent, stored or looked at; then the flow completes. Signals have
+        an ``element`` or an ``error``; put ``timestamp`` upstream if their time matters.
+
+        Emits when: an element comes, or upstream ends.
+        Backpressures when: nothing is wanted; the last signal needs demand, too.
+        Completes when: upstream ends, and that signal is delivered.
+        Cancels when: the subscriber does.
+
+        Demand: passes through as it is.
+
+        Errors: none; those from upstream are elements.
+
+        Example:
+            >>> Flow.of("2", "x").map(int).materialize().to_list().run_sync()
+            [OnNext(element=2), OnError(error=ValueError("invalid literal for int() ...'x'"))]
+            >>> Flow.empty().materialize().to_list().run_sync()
+            [OnComplete()]
+
+        Marble:
+            a-b-#
+            flow.materialize().map(lambda signal: str(signal)[3])
+            n-n-(e|)
+        """
+        return self._then(Materialize())
+
+    def dematerialize(self: BaseFlow[OnNext[R] | OnError | OnComplete]) -> Flow[R]:
+        """The stream whose signals the elements are, as ``materialize`` gives them.
+
+        Emits when: an ``OnNext`` comes.
+        Backpressures when: nothing is wanted.
+        Completes when: an ``OnComplete`` comes, or upstream completes without one.
+        Cancels when: the subscriber does, or an ``OnComplete`` or ``OnError`` comes.
+
+        Demand: passes through as it is; so the end comes when one more element would be wanted.
+
+        Errors: that of an ``OnError``; those from upstream. ``TypeError`` for any other element.
+
+        Example:
+            >>> from penstock.flow import OnComplete, OnNext
+            >>> signals = Flow.of(OnNext(1), OnNext(2), OnComplete(), OnNext(3))
+            >>> signals.dematerialize().to_list().run_sync()
+            [1, 2]
+
+        Marble:
+            a-b-#
+            flow.materialize().dematerialize()
+            a-b-#
+        """
+        return self._then(Dematerialize())
 
     def pairwise(self) -> Flow[tuple[T_co, T_co]]:
         """Pairs of an element and the one after it, as ``itertools`` has them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from penstock.api import Publisher
 from penstock.core import COMPLETED
@@ -22,6 +22,7 @@ from penstock.runtime import Clock
 __all__ = [
     "LARGEST_BATCH",
     "Batches",
+    "Period",
     "SlidingBatches",
     "TimedBatches",
     "Windows",
@@ -85,6 +86,20 @@ class SlidingBatches(FusedStage):
         loop.at_close(f"discard(run, {batch}[{delivered}:])")
 
 
+class Period(NamedTuple):
+    """How long a batch stays open: so long, or until the time of day is a multiple of that."""
+
+    seconds: float
+    aligned: bool
+
+    def begin(self, timer: StageTimer) -> None:
+        """A batch has its first element."""
+        if self.aligned:
+            timer.start_until_whole(self.seconds)
+        else:
+            timer.start(self.seconds)
+
+
 class TimedBatches(HoldingStage):
     """Lists that are also closed some time after their first element, or by a publisher.
 
@@ -97,7 +112,7 @@ class TimedBatches(HoldingStage):
     def __init__(
         self,
         size: int,
-        every: float | None,
+        every: Period | None,
         last: Callable[[Any], object] | None,
         signals: Publisher[Any] | None,
         clock: Clock | None,
@@ -106,6 +121,7 @@ class TimedBatches(HoldingStage):
         self.inputs_per_output = size
         self._size = size
         self._every = every
+        self._aligned = every is not None and every.aligned
         self._last = last
         self._signals = signals
         self.inputs = () if signals is None else (signals,)
@@ -120,12 +136,19 @@ class TimedBatches(HoldingStage):
             for x in elements:
                 full = False
                 if x is not PENDING:
-                    if self._every is not None and not held:
-                        timer.start(self._every)
+                    before = None
+                    if self._aligned and timer.is_due():  # it has come in the next period
+                        before = batch_of(held)
+                    if not held and self._every is not None:
+                        self._every.begin(timer)
                     held.append(x)
+                    if before is not None:
+                        yield before
                     full = len(held) >= self._size or bool(self._last and self._last(x))
                 signalled = any_comes(signals, run)
-                if held and (full or signalled or timer.is_due()):
+                # With an element, the time of an aligned batch was checked before that was added.
+                checked = self._aligned and x is not PENDING
+                if held and (full or signalled or (not checked and timer.is_due())):
                     timer.stop()
                     yield batch_of(held)
                 elif x is PENDING:
@@ -167,7 +190,7 @@ class Windows(SplitIntoSubstreams):
         self,
         upstream: BaseFlow[Any],
         size: int,
-        every: float | None,
+        every: Period | None,
         last: Callable[[Any], object] | None,
         signals: Publisher[Any] | None,
         clock: Clock | None,
@@ -218,6 +241,8 @@ class Windowing(SubstreamRouter):
             self._close_window(self._window)
 
     def _route(self, element: Any) -> None:
+        if self._every is not None and self._every.aligned:
+            self._check_events()  # again: to get the element may have taken until the next period
         window = self._window
         if window is not None:
             window.put(element)
@@ -235,7 +260,7 @@ class Windowing(SubstreamRouter):
         self._opened += 1
         self._filled = 0
         if self._timer is not None and self._every is not None:
-            self._timer.start(self._every)
+            self._every.begin(self._timer)
         window.put(element)
         self.outer.put(window)
         return window

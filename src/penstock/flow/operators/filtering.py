@@ -231,6 +231,7 @@ class Filter(FunctionStage):
     """``x`` goes on if the function says so."""
 
     rerun = EACH_ALONE
+    forgets = True
 
     def generate(self, loop: LoopCode, *values: str) -> None:
         """One check."""

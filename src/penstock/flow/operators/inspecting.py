@@ -167,6 +167,7 @@ class Annotation(FusedStage):
 
     rerun = EACH_ALONE
     one_to_one = True
+    forgets = True
 
     def generate(self, loop: LoopCode, *values: str) -> None:
         """Add no code: there is nothing to do for an element."""
@@ -205,6 +206,7 @@ class DoOnNext(FunctionStage):
 
     rerun = EACH_ALONE
     one_to_one = True
+    forgets = True
 
     def generate(self, loop: LoopCode, *values: str) -> None:
         """One call."""

@@ -7,6 +7,7 @@ import threading
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sized
+from math import floor
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -25,6 +26,7 @@ from penstock.flow.engine.run_context import (
 )
 from penstock.flow.engine.stage import BY_TIME, EACH_ALONE, IN_ORDER, FusedStage, Rerun, Stage
 from penstock.runtime import Clock, Lock, SystemClock, Timer
+from penstock.runtime.executor import unix_time_of
 
 __all__ = [
     "Delay",
@@ -94,6 +96,11 @@ class StageTimer:
         """Wait until ``moment``."""
         self._moment = moment
 
+    def start_until_whole(self, seconds: float) -> None:
+        """Wait until the time of day is a whole multiple of ``seconds``."""
+        time = unix_time_of(self._clock)()
+        self.start(next_multiple(time, seconds) - time)
+
     def stop(self) -> None:
         """Wait for nothing."""
         self._moment = None
@@ -125,6 +132,12 @@ class StageTimer:
         if self._scheduled is not None:
             self._scheduled.cancel()
             self._scheduled = None
+
+
+def next_multiple(time: float, seconds: float) -> float:
+    """The first multiple of ``seconds`` after ``time``."""
+    rounded = time / seconds * (1 + 1e-15)  # 0.3 is three times 0.1, whatever is left by division
+    return (floor(rounded) + 1) * seconds
 
 
 class ScheduledWake:

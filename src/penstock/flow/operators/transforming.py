@@ -41,6 +41,7 @@ class Map(FunctionStage):
 
     rerun = EACH_ALONE
     one_to_one = True
+    forgets = True
 
     def generate(self, loop: LoopCode, *values: str) -> None:
         """One line, and a check of the result."""
@@ -51,6 +52,7 @@ class MapNotNone(FunctionStage):
     """``x`` becomes what the function returns, and is left out if that is ``None``."""
 
     rerun = EACH_ALONE
+    forgets = True
 
     def generate(self, loop: LoopCode, *values: str) -> None:
         """One line and one check."""

@@ -17,7 +17,8 @@ from typing import Any, Final
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow, stages_of
 from penstock.flow.engine.stage import FlowNode
-from penstock.flow.operators.filtering import Take, TakeWhile
+from penstock.flow.operators.filtering import Take, TakeThrough, TakeWhile
+from penstock.flow.operators.materialize import Dematerialize
 from penstock.flow.operators.merge import TakeUntil
 from penstock.spark.spark_flow import FromSpark, SparkFlow, flow_of
 
@@ -25,7 +26,7 @@ __all__ = ["trouble_with_acknowledgement", "warn_of_buffering"]
 
 logger = logging.getLogger(__name__)
 
-ENDS: Final = (Take, TakeWhile, TakeUntil)
+ENDS: Final = (Dematerialize, Take, TakeThrough, TakeUntil, TakeWhile)
 KEEPS: Final = (
     "keeps rows of Spark, or what it knows of them, in memory, while the checkpoint takes them for "
     "delivered: a crash would lose them; put it upstream of on_spark, do it on Spark with sql or "
