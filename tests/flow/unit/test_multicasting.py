@@ -349,7 +349,7 @@ def test_with_a_grace_one_who_comes_then_joins_the_run(
 
 
 @EACH_SOURCE
-def test_a_source_is_left_before_another_run_enters_it(
+def test_a_source_is_cancelled_before_another_run_subscribes_to_it(
     source: Callable[[VirtualTime], Flow[str]],
 ) -> None:
     time = VirtualTime()

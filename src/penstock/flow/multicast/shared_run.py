@@ -180,7 +180,7 @@ class SharedRun(Broadcast[T], RunContext):
     def _close_within_signal(self) -> None:
         """Cancel upstream before the signal is over in which it is left.
 
-        One who comes in that signal starts another run: the source is left before it is entered.
+        One who comes in that signal starts another run: first the source is cancelled in this one.
         """
         elements = self._elements
         if isinstance(elements, GeneratorType) and not elements.gi_running:
