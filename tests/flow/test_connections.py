@@ -31,6 +31,7 @@ class Leaver:
         self._subscriber = subscriber
         self._shared = shared
         self._subscription: Subscription | None = None
+        self._left = False
 
     def on_subscribe(self, subscription: Subscription) -> None:
         self._subscription = subscription
@@ -52,7 +53,9 @@ class Leaver:
     def cancel(self) -> None:
         assert self._subscription is not None
         self._subscription.cancel()
-        self._shared.connect().cancel()
+        if not self._left:  # it would connect another run, and cancel that
+            self._left = True
+            self._shared.connect().cancel()
 
 
 class LeftByAll:

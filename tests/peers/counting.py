@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import cycle
 from random import Random
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
-from tests.peers.demand import KINDS, agrees, schedule
+from tests.peers.demand import KINDS, Kind, Schedule, agrees, schedule
 from tests.peers.differences import judge
 from tests.peers.trees import Tree, grow
 from tests.peers.vocabulary import OPERATORS
 
 __all__ = ["EVERY", "Counts", "count_demands", "count_trees"]
 
+T = TypeVar("T")
 EVERY: Final = {name: operator.inputs for name, operator in OPERATORS.items()}
 
 
@@ -34,11 +37,22 @@ class Counts:
         return "\n".join([*lines, *map(str, self.unexplained)])
 
 
-def count_trees(trees: int, seed: int) -> Counts:
+class Watch(Protocol):
+    """Sees trees pass, of which there are ``total``."""
+
+    def __call__(self, trees: Iterable[T], total: int) -> Iterable[T]:
+        """The same trees."""
+
+
+def unwatched(trees: Iterable[T], total: int) -> Iterable[T]:
+    return trees
+
+
+def count_trees(trees: int, seed: int, watch: Watch = unwatched) -> Counts:
     """Under unbounded demand: elements, times and the end."""
     counts, choose = Counts(), Random(seed).randint
-    for _ in range(trees):
-        tree = grow(choose, EVERY)
+    grown = (grow(choose, EVERY) for _ in range(trees))
+    for tree in watch(grown, trees):
         match judge(tree).explained_by:
             case None:
                 counts.unexplained.append(tree)
@@ -49,14 +63,19 @@ def count_trees(trees: int, seed: int) -> Counts:
     return counts
 
 
-def count_demands(trees: int, seed: int) -> Counts:
+def count_demands(trees: int, seed: int, watch: Watch = unwatched) -> Counts:
     """Under random demand: the elements, and how it ended."""
-    counts, choose = Counts(), Random(seed).randint
-    for number in range(trees):
-        kind = list(KINDS.values())[number % len(KINDS)]
-        tree, requests = kind.grow(choose), schedule(choose)
+    counts = Counts()
+    for kind, tree, requests in watch(drawn(trees, seed), trees):
         if agrees(tree, requests, ordered=kind.ordered):
             counts.equal += 1
         else:
             counts.unexplained.append(tree)
     return counts
+
+
+def drawn(trees: int, seed: int) -> Iterator[tuple[Kind, Tree, Schedule]]:
+    """Trees of each kind in turn, and when how much is requested of them."""
+    choose = Random(seed).randint
+    for _, kind in zip(range(trees), cycle(KINDS.values()), strict=False):
+        yield kind, kind.grow(choose), schedule(choose)

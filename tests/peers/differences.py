@@ -107,15 +107,10 @@ def combine_latest_of_those_that_have_elements(source: Any, call: Call) -> Any:
 
 
 class SharedRuns:
-    """A share whose run, when it has ended, is followed by another one.
+    """A share whose run, when it has ended, is followed by another one."""
 
-    With ``lingering``, the last one to leave is gone when the signal is over in which it leaves.
-    """
-
-    def __init__(self, source: Any, scheduler: Any, *, lingering: bool) -> None:
+    def __init__(self, source: Any) -> None:
         self._source = source
-        self._scheduler = scheduler
-        self._lingering = lingering
         self._start()
 
     def _start(self) -> None:
@@ -138,25 +133,15 @@ class SharedRuns:
             joined.dispose()
             if subject is self._subject:
                 self._subscribers -= 1
-                if self._lingering:
-                    self._scheduler.schedule(lambda *_: stop_if_idle())
-                else:
-                    stop_if_idle()
-
-        def stop_if_idle() -> None:
-            if subject is self._subject and not self._subscribers:
-                self._start()
-                upstream.dispose()
+                if not self._subscribers:
+                    self._start()
+                    upstream.dispose()
 
         return Disposable(leave)
 
 
-def share_again(*, lingering: bool) -> Say:
-    def say(source: Any, call: Call) -> Any:
-        runs = SharedRuns(source, call.scheduler, lingering=lingering)
-        return merged_twice(reactivex.create(runs.subscribe), call)
-
-    return say
+def share_again(source: Any, call: Call) -> Any:
+    return merged_twice(reactivex.create(SharedRuns(source).subscribe), call)
 
 
 def start_with_in_its_own_time(call: Call) -> Source:
@@ -259,12 +244,7 @@ DIFFERENCES: dict[str, Difference] = {
     "a share that has ended runs again": Difference(
         "it is one run from the first one's coming to the last one's leaving, so the next one to "
         "come begins another; there it stays at its end",
-        there={"share": share_again(lingering=False)},
-    ),
-    "one who comes in the signal in which the last one leaves joins the run": Difference(
-        "a subscriber is let go when its `on_next` has returned, so a `repeat` that follows goes "
-        "on where it was; there it has left at once",
-        there={"share": share_again(lingering=True)},
+        there={"share": share_again},
     ),
     "elements that are there at once come when they are pulled": Difference(
         "of several inputs, each gives a portion at its turn, and one who joins a run meanwhile "

@@ -27,8 +27,6 @@ def apply(operator: str, *inputs: Tree, number: int = 1, ticks: int = 2) -> Node
     return Node(operator, number, ticks * TICK + next(OFFSETS), inputs)
 
 
-ONE_AFTER_THE_OTHER = source((0, 1), (1, 2), (2, 3), (3, 4), end=9)
-
 EXAMPLES: dict[str, Tree] = {
     "what is held comes before an error": apply(
         "buffer", source((0, 1), end=1, error="broken"), number=2
@@ -41,9 +39,6 @@ EXAMPLES: dict[str, Tree] = {
         "combine_latest", source((0, 1), end=9), source(end=3)
     ),
     "a share that has ended runs again": apply("repeat", apply("share", source(end=1)), number=2),
-    "one who comes in the signal in which the last one leaves joins the run": apply(
-        "repeat", apply("take_while", apply("share", ONE_AFTER_THE_OTHER), number=1), number=3
-    ),
     "elements that are there at once come when they are pulled": apply(
         "combine_latest",
         apply("start_with", source(end=1)),

@@ -205,7 +205,8 @@ def merged_twice(shared: Theirs, call: Call) -> Theirs:
 
 
 # Named as ours are. Where theirs counts, defaults or fails otherwise, the pair says the same thing:
-# `retry` counts all runs there, `first` and `last` fail there without elements.
+# `retry` counts all runs there; `first`, `last` and a `reduce` without a seed fail there without
+# elements.
 OPERATORS: dict[str, Operator] = {
     "map": Operator(
         lambda flow, call: flow.map(lambda each: each + call.number),
@@ -257,9 +258,19 @@ OPERATORS: dict[str, Operator] = {
         lambda source, call: source.pipe(rx.scan(add, seed=call.number)),
         ordered=True,
     ),
+    "scan_without_seed": Operator(
+        lambda flow, call: flow.scan(add),
+        lambda source, call: source.pipe(rx.scan(add)),
+        ordered=True,
+    ),
     "reduce": Operator(
         lambda flow, call: flow.reduce(call.number, add),
         lambda source, call: source.pipe(rx.reduce(add, seed=call.number)),
+        ordered=True,
+    ),
+    "reduce_without_seed": Operator(
+        lambda flow, call: flow.reduce(add),
+        lambda source, call: source.pipe(rx.scan(add), rx.take_last(1)),
         ordered=True,
     ),
     "count": Operator(

@@ -199,6 +199,48 @@ def the_last_one_leaves_while_another_comes(env: Environment) -> None:
     assert other.elements == [0]
 
 
+class Leaver(SerialSubscriber):
+    """Cancels within its first element."""
+
+    def on_next(self, element: int) -> None:
+        super().on_next(element)
+        self.cancel()
+
+
+def the_last_one_leaves_within_a_signal_while_another_comes(env: Environment) -> None:
+    runs: list[Foreign] = []
+
+    def new_run() -> Foreign:
+        runs.append(Foreign(env))
+        return runs[-1]
+
+    one, other = Leaver(env), SerialSubscriber(env)
+    shared = Flow.defer(new_run).share()
+    shared.subscribe(one)
+    one.request(2)
+
+    def come() -> None:
+        shared.subscribe(other)
+        other.request(1)
+
+    env.par(runs[0].send_one, come)
+    assert one.elements == [0]
+    # It came before the element, or in time to go on, or another run was started.
+    assert [run.cancels for run in runs] in ([0], [1, 0])
+    runs[-1].send()
+    assert other.elements in ([0], [1])
+
+
+def the_last_two_leave_while_an_element_comes(env: Environment) -> None:
+    foreign, one, other = Foreign(env), SerialSubscriber(env), SerialSubscriber(env)
+    shared = Flow.from_publisher(foreign).share()
+    for each in (one, other):
+        shared.subscribe(each)
+        each.request(2)
+    env.par(foreign.send_one, one.cancel, other.cancel)
+    assert foreign.cancels == 1
+
+
 def two_start_one_run(env: Environment) -> None:
     runs: list[Foreign] = []
 
@@ -261,6 +303,8 @@ SCENARIOS: list[Scenario] = [
     an_element_comes_while_the_last_one_leaves_a_replay,
     somebody_comes_while_a_replay_reads_on,
     the_last_one_leaves_while_another_comes,
+    the_last_one_leaves_within_a_signal_while_another_comes,
+    the_last_two_leave_while_an_element_comes,
     two_start_one_run,
     an_end_against_a_newcomer,
     an_error_against_a_newcomer,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from penstock import UNBOUNDED, Flow, IterablePublisher, Publisher, ThreadPool, VirtualTime
-from penstock.flow.operators.inputs import TURN
+from penstock.flow.operators.inputs import TURN, InputElements
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 FLATTEN: dict[str, Callable[[Flow[Any], Callable[[Any], Any]], Flow[Any]]] = {
@@ -297,6 +297,35 @@ def test_flat_map_takes_turns_whatever_the_demand() -> None:
         one_by_one.request(1)
     one_by_one.assert_elements(1, 10, 2, 20)
     one_by_one.assert_completed()
+
+
+def test_flat_map_in_a_flat_map_looks_at_each_waiting_publisher_once_for_an_element(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    peeks: list[InputElements] = []
+    peek = InputElements.peek
+
+    def counted(each: InputElements) -> bool:
+        peeks.append(each)
+        return peek(each)
+
+    idle, numbers = 9, Flow.range(10)
+    inners = [ManualPublisher[int]() for _ in range(3)]
+
+    def mostly_idle(inner: Publisher[int]) -> Callable[[int], Publisher[int]]:
+        return lambda number: Flow.never() if number < idle else inner
+
+    flow: Flow[int] = numbers.concat(Flow.never())
+    for inner in inners:
+        flow = flow.flat_map(mostly_idle(inner))
+    subscriber = ManualSubscriber[int](request=UNBOUNDED)
+    flow.subscribe(subscriber)
+    inners[0].next(*numbers.blocking())
+    inners[1].next(*numbers.blocking())
+    monkeypatch.setattr(InputElements, "peek", counted)
+    inners[2].next(7)
+    subscriber.assert_elements(7)
+    assert len(peeks) <= 3 * 3 * (idle + 2)  # to find it, to go on after it, and to wait
 
 
 def test_flat_map_calls_its_function_when_an_element_is_wanted() -> None:

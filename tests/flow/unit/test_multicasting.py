@@ -6,6 +6,7 @@ import gc
 import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
@@ -23,7 +24,7 @@ from penstock import (
 )
 from penstock.flow.multicast.shared_flow import SharedFlow
 from penstock.tck import verify_publisher
-from penstock.testing import ManualPublisher, ManualSubscriber
+from penstock.testing import ManualPublisher, ManualSubscriber, marble
 from tests.flow.unit.watched_time import WatchedTime
 from tests.quick import quick
 
@@ -172,8 +173,66 @@ def test_a_connection_that_is_cancelled_stops_the_run_for_all() -> None:
     connection.cancel()
     connection.cancel()
     assert source.publisher.cancelled
-    for each in (*readers, reader(shared)):
+    for each in readers:
         each.assert_failed(RuntimeError, match="publish: the connection was cancelled")
+
+
+def test_a_cancelled_connection_is_followed_by_another_run_when_it_is_connected_again() -> None:
+    source = Source()
+    shared = source.flow.publish()
+    shared.connect().cancel()
+    late = reader(shared)
+    assert source.runs == 1
+    second = shared.connect()
+    assert source.runs == 2
+    source.publisher.next(1)
+    late.assert_elements(1)
+    second.cancel()
+    late.assert_failed(RuntimeError, match="publish: the connection was cancelled")
+
+
+def test_a_connection_that_is_cancelled_late_leaves_the_next_run_alone() -> None:
+    source = Source()
+    shared = source.flow.publish()
+    first = shared.connect()
+    first.cancel()
+    shared.connect()
+    first.cancel()
+    late = reader(shared)
+    source.publisher.next(1)
+    late.assert_elements(1)
+
+
+AGAIN: dict[str, Callable[[Flow[int]], SharedFlow[int]]] = {
+    "auto_connect": lambda flow: flow.publish().auto_connect(),
+    "replay": lambda flow: flow.replay(2),
+    "cache": lambda flow: flow.cache(),
+}
+
+
+@pytest.mark.parametrize("apply", AGAIN.values(), ids=list(AGAIN))
+def test_the_first_one_after_a_cancelled_connection_starts_another_run(
+    apply: Callable[[Flow[int]], SharedFlow[int]],
+) -> None:
+    source = Source()
+    shared = apply(source.flow)
+    reader(shared)
+    source.publisher.next(1)
+    shared.connect().cancel()
+    late = reader(shared)
+    assert source.runs == 2
+    source.publisher.next(2)
+    late.assert_elements(2)
+
+
+def test_a_run_that_has_ended_is_not_connected_again() -> None:
+    source = Source()
+    shared = source.flow.publish()
+    shared.connect()
+    source.publisher.complete()
+    shared.connect()
+    assert source.runs == 1
+    reader(shared).assert_completed()
 
 
 def test_a_connection_can_be_cancelled_within_a_row() -> None:
@@ -253,6 +312,61 @@ def test_a_shared_flow_starts_anew_when_it_has_ended(ending: str) -> None:
     source.publisher.next(2)
     first.assert_elements(1)
     second.assert_elements(2)
+
+
+KINDS_OF_SOURCE: dict[str, Callable[[VirtualTime], Flow[str]]] = {
+    "never waits": lambda time: Flow.of("a", "b", "c"),
+    "waits": lambda time: Flow.from_publisher(marble("-a-b-c|", time=time)),
+}
+EACH_SOURCE = pytest.mark.parametrize("source", KINDS_OF_SOURCE.values(), ids=list(KINDS_OF_SOURCE))
+
+
+def all_of(flow: Flow[str], time: VirtualTime) -> list[str]:
+    subscriber = ManualSubscriber[str](request=UNBOUNDED, time=time)
+    flow.subscribe(subscriber)
+    time.run()
+    subscriber.assert_completed()
+    return subscriber.elements
+
+
+@EACH_SOURCE
+def test_one_who_comes_in_the_signal_in_which_the_last_one_leaves_gets_another_run(
+    source: Callable[[VirtualTime], Flow[str]],
+) -> None:
+    time = VirtualTime()
+    shared = source(time).share()
+    assert all_of(shared.take(1).repeat(3), time) == ["a", "a", "a"]
+    assert all_of(Flow.concat(shared.take(1), shared), time) == ["a", "a", "b", "c"]
+
+
+@EACH_SOURCE
+def test_with_a_grace_one_who_comes_then_joins_the_run(
+    source: Callable[[VirtualTime], Flow[str]],
+) -> None:
+    time = VirtualTime()
+    shared = source(time).share(grace=1, clock=time)
+    assert all_of(Flow.concat(shared.take(1), shared), time) == ["a", "b", "c"]
+
+
+@EACH_SOURCE
+def test_a_source_is_cancelled_before_another_run_subscribes_to_it(
+    source: Callable[[VirtualTime], Flow[str]],
+) -> None:
+    time = VirtualTime()
+    entered: list[bool] = []
+
+    @contextmanager
+    def alone() -> Iterator[None]:
+        assert not any(entered)
+        entered.append(True)
+        try:
+            yield
+        finally:
+            entered[-1] = False
+
+    shared = Flow.using(alone, lambda _: source(time)).share()
+    assert all_of(shared.take(1).repeat(3), time) == ["a", "a", "a"]
+    assert entered == [False] * 3
 
 
 def test_ref_count_starts_when_so_many_are_there_at_a_time() -> None:

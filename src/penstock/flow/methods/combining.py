@@ -192,7 +192,7 @@ class Combining(BaseFlow[T_co]):
 
         Emits when: a publisher gives an element and all others have given one before.
         Backpressures when: nothing is wanted.
-        Completes when: all publishers do, or one does without an element.
+        Completes when: all publishers do, or one does without an element; at once without any.
         Cancels when: the subscriber does; one of the publishers fails, or ends without an element:
         all others.
 
@@ -221,7 +221,7 @@ class Combining(BaseFlow[T_co]):
 
         Emits when: the winner does. If several have something at once, the first of them wins.
         Backpressures when: nothing is wanted.
-        Completes when: the winner does.
+        Completes when: the winner does; at once without any publisher.
         Cancels when: the subscriber does; one has won: all others.
 
         Demand: asks each publisher for as many elements as are wanted until one has won, at most

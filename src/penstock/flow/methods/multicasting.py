@@ -63,7 +63,9 @@ class Multicasting(BaseFlow[T_co]):
     ) -> SharedFlow[T_co]:
         """One run for all subscribers, from the first one's coming to the last one's leaving.
 
-        It goes on for ``grace`` seconds without a subscriber before it stops.
+        It goes on for ``grace`` seconds without a subscriber before it stops. One who comes after
+        that gets another run; without a grace, also if it comes in the signal in which the last one
+        cancels, as ``flow.share().take(1).repeat(3)`` does.
 
         Emits when: an element comes; to all subscribers.
         Backpressures when: one of the subscribers lags by 256 elements, or there is none.

@@ -214,6 +214,9 @@ class Broadcast(Drain, Generic[T]):
     def disturb(self) -> None:
         """A subscription is about to leave, or to be told something else than elements."""
 
+    def is_being_left(self) -> None:
+        """A subscription takes no more elements, and leaves as soon as its signal is over."""
+
     def leave(self, subscription: BroadcastSubscription[T], subscriber_id: int) -> None:
         """``subscription`` takes no more elements."""
         with self._lock:

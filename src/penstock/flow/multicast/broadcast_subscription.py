@@ -91,7 +91,14 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
     def _leave(self, mark: Exception) -> bool:
         left = super()._leave(mark)
         self._broadcast.disturb()
+        if left:
+            self._broadcast.is_being_left()
         return left
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it takes no more elements, be it that its subscriber is still in a signal."""
+        return not self._wanted
 
     def _serve(self) -> None:
         elements = self._broadcast.read(self)

@@ -85,7 +85,7 @@ class SharedFlow(Flow[T_co]):
         Demand: that of ``subscriber``, exactly.
 
         Errors: ``TypeError`` at once if ``subscriber`` is none. ``RuntimeError`` is signalled to
-        one that is subscribed already, or comes after the connection was cancelled.
+        one that is subscribed already, and to all when the connection is cancelled.
 
         Example:
             >>> from penstock.testing import ManualSubscriber
@@ -101,7 +101,8 @@ class SharedFlow(Flow[T_co]):
     def connect(self) -> Connection:
         """Start the shared run, for the subscribers that are there and those that will come.
 
-        To start one that runs already changes nothing.
+        To start one that runs already, or has ended, changes nothing. After the connection was
+        cancelled, it starts another one, in which those who have come since take part.
 
         Emits when: it does not emit, it returns what can cancel the run.
         Backpressures when: never; the run waits for demand of its subscribers, unless it replays.
@@ -129,6 +130,8 @@ class SharedFlow(Flow[T_co]):
 
     def auto_connect(self, subscribers: int = 1) -> SharedFlow[T_co]:
         """The same flow in another shared run, which starts with that many ``subscribers``.
+
+        So does the next one after its connection was cancelled.
 
         Emits when: an element comes; to all subscribers.
         Backpressures when: too few subscribers have come, one lags by 256 elements, or all left,
@@ -170,8 +173,8 @@ class SharedFlow(Flow[T_co]):
     ) -> SharedFlow[T_co]:
         """The same in runs that start with that many ``subscribers`` and stop with the last one.
 
-        A run stops ``grace`` seconds after it has lost its last subscriber, unless another one has
-        come by then. One that comes later starts a new run.
+        A run stops ``grace`` seconds after its last subscriber has cancelled, unless another one
+        has come by then. One that comes later, be it in the same signal, starts a new run.
 
         Emits when: an element comes; to all subscribers.
         Backpressures when: too few subscribers have come, one lags by 256 elements, or all left,
@@ -207,7 +210,11 @@ class SharedFlow(Flow[T_co]):
 
 
 class Sharing(Generic[T]):
-    """The current shared run. One that may stop with its last subscriber is followed by another."""
+    """The current shared run.
+
+    One that was cancelled is followed by another, and so is each that may stop with its last
+    subscriber.
+    """
 
     def __init__(self, options: SharingOptions[T]) -> None:
         self.options = options
@@ -251,7 +258,9 @@ class Sharing(Generic[T]):
         """The run that a newcomer joins."""
         with self._lock:
             run = self._shared_run
-            if self.options.grace is not None and run.state is not BroadcastState.ACTIVE:
+            if run.state is BroadcastState.SHUT_DOWN or (
+                run.state is not BroadcastState.ACTIVE and self.options.grace is not None
+            ):
                 run = self._shared_run = self._new_run()
             return run
 

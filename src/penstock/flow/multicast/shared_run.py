@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from asyncio import Future
 from contextvars import Context, copy_context
+from types import GeneratorType
 from typing import Any, Final, TypeVar
 
 from penstock.api import UNBOUNDED, Publisher, Subscriber
@@ -63,6 +65,7 @@ class SharedRun(Broadcast[T], RunContext):
         self._elements: Elements | None = None
         self._ahead: T | None = None
         self._run_context: Context | None = None
+        self._drained_by = 0  # the thread that runs the drain now
         self._history = history
         self._limit = limit
         self._grace = grace
@@ -146,13 +149,22 @@ class SharedRun(Broadcast[T], RunContext):
         """A subscriber comes, or is about to leave, or to be told something else than elements."""
         self._rows.disturbed = True
 
+    def is_being_left(self) -> None:
+        """The last one has left when it has cancelled: one who comes then gets another run."""
+        if self._grace is not None and self._is_active and not self._is_used:
+            self._grace.begin(self._stop)
+
+    @property
+    def _is_used(self) -> bool:
+        return not all(each.is_leaving for each in list(self._subscriptions))
+
     def _stop(self) -> None:
         self._shut_down("the run stopped with its last subscriber", if_busy=False)
 
     def _shut_down(self, reason: str, *, if_busy: bool) -> None:
         ending = RuntimeError(f"{self.name}: {reason}")
         with self._lock:
-            busy = bool(self._subscriptions) or self._kept_alive > 0
+            busy = self._is_used or self._kept_alive > 0
             if not self._is_active or (busy and not if_busy):
                 return
             self._state = BroadcastState.SHUT_DOWN
@@ -161,13 +173,29 @@ class SharedRun(Broadcast[T], RunContext):
             subscriptions = list(self._subscriptions)
         self.over = True
         for_each(subscriptions, lambda each: each.fail_soon(ending))
+        if self._drained_by == threading.get_ident():
+            self._close_within_signal()
         self.wake()
 
+    def _close_within_signal(self) -> None:
+        """Cancel upstream before the signal is over in which it is left.
+
+        One who comes in that signal starts another run: first the source is cancelled in this one.
+        """
+        elements = self._elements
+        if isinstance(elements, GeneratorType) and not elements.gi_running:
+            assert self._run_context is not None
+            self._run_context.copy().run(close_quietly, elements)
+
     def _work(self) -> None:
-        if self._run_context is None:
-            self._go_round()
-        else:
-            self._run_context.run(self._go_round)
+        self._drained_by = threading.get_ident()
+        try:
+            if self._run_context is None:
+                self._go_round()
+            else:
+                self._run_context.run(self._go_round)
+        finally:
+            self._drained_by = 0
 
     def _go_round(self) -> None:
         self._thirsty = False

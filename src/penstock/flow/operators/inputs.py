@@ -245,7 +245,8 @@ class RoundRobin:
         while not self._run.over:
             self._moved = False
             yield from self._rest()
-            if self._admit():
+            # Once in a round: the outer stream may be as large as this one, and so on upstream.
+            if not idle and self._admit():
                 yield from self._turn()
             if self._ring:
                 yield from self._turn()
