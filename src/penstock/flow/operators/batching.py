@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
+from enum import Enum
 from typing import Any, Final
 
 from penstock.api import Publisher
@@ -113,10 +114,12 @@ class TimedBatches(HoldingStage):
     def _work_through(
         self, elements: Elements, run: RunContext, held: deque[Any], timer: StageTimer
     ) -> Elements:
-        signals: Elements = iter(())
+        signals: Elements | None = None
         if self._signals is not None:
             signals = opened(self._signals, run, operator=self.name)
         try:
+            if signals is not None and latest_signal(signals, run) is LatestSignal.ENDED:
+                return
             for x in elements:
                 full = False
                 if x is not PENDING:
@@ -124,8 +127,11 @@ class TimedBatches(HoldingStage):
                         timer.start(self._every)
                     held.append(x)
                     full = len(held) >= self._size or bool(self._last and self._last(x))
-                signalled = any_comes(signals, run)
-                if held and (full or signalled or timer.is_due()):
+                signal = LatestSignal.NONE if signals is None else latest_signal(signals, run)
+                if signal is LatestSignal.ENDED:
+                    close(elements)
+                    return
+                if held and (full or signal is LatestSignal.CAME or timer.is_due()):
                     timer.stop()
                     yield batch_of(held)
                 elif x is PENDING:
@@ -140,14 +146,22 @@ class TimedBatches(HoldingStage):
             yield batch_of(held)
 
 
-def any_comes(signals: Elements, run: RunContext) -> bool:
-    """Whether a signal has come; all that have come count as one."""
-    came = False
+class LatestSignal(Enum):
+    """What has come of a publisher that closes lists, or windows."""
+
+    NONE = "nothing"
+    CAME = "elements, which count as one"
+    ENDED = "its end"
+
+
+def latest_signal(signals: Elements, run: RunContext) -> LatestSignal:
+    """Take what has come of ``signals``."""
+    latest = LatestSignal.NONE
     for signal in signals:
         if signal is PENDING or run.over:
-            break
-        came = True
-    return came
+            return latest
+        latest = LatestSignal.CAME
+    return LatestSignal.ENDED
 
 
 def batch_of(held: deque[Any]) -> list[Any]:
@@ -212,9 +226,12 @@ class Windowing(SubstreamRouter):
             self._signals = ClosingSignals(self._publisher, self, self.name)
 
     def _check_events(self) -> None:
-        signalled = self._signals is not None and self._signals.any_came()
+        signal = LatestSignal.NONE if self._signals is None else self._signals.latest()
+        if signal is LatestSignal.ENDED:
+            self._conclude(COMPLETED)
+            return
         is_due = self._timer is not None and self._timer.is_due()
-        if self._window is not None and (signalled or is_due):
+        if self._window is not None and (signal is LatestSignal.CAME or is_due):
             self._close_window(self._window)
 
     def _route(self, element: Any) -> None:
@@ -266,10 +283,10 @@ class ClosingSignals:
         self._elements = self._subscriber.elements()
         subscribe(self._subscriber, publisher)
 
-    def any_came(self) -> bool:
-        """Whether there was one since the last time."""
+    def latest(self) -> LatestSignal:
+        """What has come since the last time."""
         self._run.ended.discard(self._subscriber)
-        return any_comes(self._elements, self._run)
+        return latest_signal(self._elements, self._run)
 
     def close(self) -> None:
         """Cancel the publisher."""
