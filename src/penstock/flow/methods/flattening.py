@@ -110,12 +110,12 @@ class Flattening(BaseFlow[T_co]):
         last one is heard.
 
         Emits when: the latest publisher does and no newer element is there.
-        Backpressures when: nothing is wanted; then only 256 elements are taken from upstream.
+        Backpressures when: nothing is wanted; upstream goes on.
         Completes when: upstream and the latest publisher do.
         Cancels when: a newer element comes: the publisher before; the subscriber does, or something
         fails: upstream and the latest publisher.
 
-        Demand: once something is wanted, asks upstream for all elements, 256 at a time, and the
+        Demand: once something was wanted, asks upstream for all elements, 256 at a time, and the
         latest publisher for as many as are wanted.
 
         Errors: the first one, at once: of ``function``, of upstream or of the latest publisher.

@@ -90,6 +90,7 @@ class SwitchMap(Stage):
     rerun = BY_TIME
     waits = True
     checked = True
+    takes_all = True
     inputs_per_output = UNBOUNDED
 
     def __init__(self, function: Callable[[Any], Publisher[Any]]) -> None:
