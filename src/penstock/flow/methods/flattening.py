@@ -39,7 +39,9 @@ class Flattening(BaseFlow[T_co]):
         endless one lets the others through. To keep their order, use ``concat_map``.
 
         Emits when: one of the publishers does.
-        Backpressures when: nothing is wanted; ``concurrency`` publishers are being taken from.
+        Backpressures when: nothing is wanted; ``concurrency`` publishers are being taken from. Then
+        at most one element is pulled, and what counts time upstream stands still, as for
+        ``concat_map``.
         Completes when: upstream and all publishers do.
         Cancels when: the subscriber does, or something fails: upstream and all publishers.
 
@@ -78,7 +80,9 @@ class Flattening(BaseFlow[T_co]):
         element each time, and the flow has to be one that can go on or gives the same again.
 
         Emits when: the current publisher does.
-        Backpressures when: nothing is wanted; the next publisher waits for the current one.
+        Backpressures when: nothing is wanted; the next publisher waits for the current one. Then
+        at most one element is pulled, and what counts time upstream, such as ``debounce``, stands
+        still; ``on_backpressure_buffer(n)`` in between lets it go on.
         Completes when: upstream and the last publisher do.
         Cancels when: the subscriber does, or something fails: upstream and the current publisher.
 
