@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock import UNBOUNDED, Flow, IterablePublisher, Publisher, ThreadPool, X
+from penstock import UNBOUNDED, Flow, IterablePublisher, Publisher, ThreadPool
 from penstock.flow.operators.inputs import TURN
 from penstock.testing import ManualPublisher, ManualSubscriber
 
@@ -489,7 +489,9 @@ HOLD_BACK: dict[str, Callable[[Flow[str]], Flow[str]]] = {
     "flat_map": lambda flow: flow.flat_map(lambda x: IterablePublisher([x])),
     "concat_map": lambda flow: flow.concat_map(Flow.of),
     "zip": lambda flow: flow.zip(Flow.range(9)).map(lambda pair: pair[0]),
-    "combine_latest": lambda flow: flow.combine_latest(Flow.never().start_with(0)).map(X[0]),
+    "combine_latest": lambda flow: flow.combine_latest(Flow.never().start_with(0)).map(
+        lambda pair: pair[0]
+    ),
     "take_until": lambda flow: flow.take_until(Flow.never()),
     "on_backpressure_latest": lambda flow: flow.on_backpressure_latest(),
     "on_backpressure_drop": lambda flow: flow.on_backpressure_drop(),
