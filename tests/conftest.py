@@ -6,6 +6,7 @@ The settings are its patience, the long tests, what some need, Hypothesis.
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import os
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from penstock.java import JavaUnavailable
 from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.expectation import TIMEOUT
 from tests.order import in_shares
-from tests.quick import search_briefly
+from tests.quick import look_only_into_the_folder, search_briefly
 from tests.quick_spark import archive_classes, start_quickly
 from tests.rules.fixtures import engine, undelivered, without_gc
 
@@ -36,6 +37,7 @@ collect_ignore = [] if HAS_JPYPE else list(NEED_JPYPE)
 # Spark logs the errors of queries with them, and lets them propagate no more when it has.
 QUERY_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
+ENDED_TESTS: Final = itertools.count(1)
 LEFT_OUT = pytest.StashKey[int]()
 MISSING = pytest.StashKey[list[str]]()
 
@@ -113,6 +115,8 @@ def pytest_configure(config: pytest.Config) -> None:
         archive_classes()
     start_quickly()
     settings.load_profile("full" if config.getoption("full") else "quick")
+    if not config.getoption("full"):
+        look_only_into_the_folder()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -142,7 +146,18 @@ def leave_sockets_to_older_sparks(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was imported and collected stays: a test that looks for garbage need not look there."""
+    """What was imported and collected stays."""
+    look_for_garbage_only_in_what_is_new()
+
+
+def pytest_runtest_logfinish() -> None:
+    """So does what was reported, and more of it with each test."""
+    if next(ENDED_TESTS) % 50 == 0:
+        look_for_garbage_only_in_what_is_new()
+
+
+def look_for_garbage_only_in_what_is_new() -> None:
+    """Many tests look for it, and would take longer the more there is to look through."""
     gc.collect()
     gc.freeze()
 
