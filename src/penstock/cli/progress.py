@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, TextIO
 
 from rich.console import Console, Group
@@ -12,9 +11,19 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from penstock.api import UNBOUNDED
 from penstock.cli.failures import in_words
 from penstock.observe import EdgeStatus, Status
+from penstock.observe.figures import (
+    asked,
+    count,
+    duration,
+    headline,
+    in_flight,
+    movement,
+    rate,
+    seconds,
+    short,
+)
 from penstock.observe.ledger import in_short
 from penstock.runtime import printable
 
@@ -27,51 +36,6 @@ __all__ = [
     "seconds",
     "short",
 ]
-
-THOUSANDS: Final = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
-
-
-def count(number: float) -> str:
-    """A whole number."""
-    return f"{rounded(number, '1'):,}"
-
-
-def short(number: float) -> str:
-    """A number with two or three digits that count."""
-    if number >= 10_000:
-        # What rounds to a thousand of one size is one of the next.
-        size, letter = next(each for each in THOUSANDS if number >= each[0] * 0.99995)
-        return f"{tenths(number / size)}{letter}"
-    return count(number) if number >= 10 else tenths(number)
-
-
-def rate(per_second: float) -> str:
-    """Elements a second."""
-    return f"{short(max(per_second, 0))}/s"
-
-
-def seconds(value: float) -> str:
-    """A short time."""
-    if value < 1:
-        return f"{short(value * 1_000)} ms"
-    return f"{tenths(value)} s" if value < 60 else duration(value)
-
-
-def duration(value: float) -> str:
-    """Hours, minutes and seconds."""
-    minutes, rest = divmod(int(max(value, 0)), 60)
-    return f"{minutes // 60:02}:{minutes % 60:02}:{rest:02}"
-
-
-def tenths(number: float) -> str:
-    """With one digit after the point, if it is not 0."""
-    return f"{rounded(number, '0.1'):,}".removesuffix(".0")
-
-
-def rounded(number: float, unit: str) -> Decimal:
-    """Halves go up, as in a browser; Python's own formats round them to even."""
-    return Decimal(repr(float(number))).quantize(Decimal(unit), ROUND_HALF_UP)
-
 
 PLAIN_EVERY: Final = 2.0
 """The seconds between two lines where there is no terminal."""
@@ -147,47 +111,6 @@ def picture(status: Status) -> Any:
 def shown(text: str, style: str) -> Text:
     """Text that may come from others, so that it controls no terminal."""
     return Text(printable(text), style=style)
-
-
-def headline(status: Status) -> str:
-    """The name, the state and the time; how far it has come."""
-    parts = [status.pipeline, status.state.upper(), duration(status.seconds)]
-    if status.batch is not None:
-        parts.append(f"batch {count(status.batch.number)} ({seconds(status.batch.seconds)})")
-    if status.checkpoint:
-        parts.append(f"checkpoint {status.checkpoint}")
-    if status.ledger.restarts:
-        parts.append(f"restarted {count(status.ledger.restarts)}x")
-    return "   ".join(parts)
-
-
-def movement(status: Status) -> str:
-    """What the charts show of this moment."""
-    point = status.point
-    parts = [
-        f"in {rate(point.rate_in)}, out {rate(point.rate_out)}",
-        f"asked for {short(point.demand)}, in flight {short(point.in_flight)}",
-    ]
-    if point.p50 is not None and point.p99 is not None:
-        parts.append(f"latency {seconds(point.p50)}, p99 {seconds(point.p99)}")
-    if point.lag is not None:
-        parts.append(f"lag {seconds(point.lag)}")
-    return "   ".join(parts)
-
-
-def asked(edge: EdgeStatus | None) -> str:
-    """The demand at an edge."""
-    if edge is None:
-        return ""
-    if edge.requested >= UNBOUNDED:
-        return "all"
-    return short(max(edge.requested - edge.delivered, 0))
-
-
-def in_flight(edge: EdgeStatus) -> str:
-    """What is on its way, of the most that may be."""
-    held, capacity = short(edge.in_flight), edge.capacity
-    return held if capacity is None else f"{held} of {short(capacity)}"
 
 
 def line(status: Status) -> str:

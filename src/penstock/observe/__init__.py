@@ -6,6 +6,8 @@
                    its words
 ``status.py``      the status of a running pipeline at one moment: the same for terminal, page and
                    metrics
+``figures.py``     the figures of a status in words: the same for terminal and notebook
+``notebook.py``    a running pipeline in a notebook: its picture, which changes in place
 ``bottleneck.py``  which stage is the slowest, and how to say so
 ``observer.py``    samples the status of a pipeline, and knows the last five minutes
 ``dashboard/``     the page that shows a running pipeline, for the one who runs it

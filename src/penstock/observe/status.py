@@ -131,6 +131,11 @@ class Status:
     sentence: str = ""
     point: Point = field(default_factory=Point)
 
+    def _repr_html_(self) -> str:
+        from penstock.observe.notebook import drawn_status
+
+        return drawn_status(self)
+
     def as_json(self) -> dict[str, Any]:
         """Plain data: numbers, texts, lists. Demand without a bound is ``null``."""
         data = asdict(self)

@@ -11,6 +11,7 @@ from penstock.api import Publisher
 from penstock.flow.checks import require_callable
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_text
+from penstock.runtime.drawing import box, chain, figure, stack
 
 __all__ = ["NoSettings", "Pipeline"]
 
@@ -102,6 +103,19 @@ class Pipeline:
 
     def __repr__(self) -> str:
         return f"<Pipeline {self.name}: {', '.join(self.sources)} -> {', '.join(self.sinks)}>"
+
+    def _repr_html_(self) -> str:
+        between = [] if self.transform is None else [box(name_of(self.transform))]
+        return figure(
+            f"the pipeline {self.name}",
+            chain([stack(map(box, self.sources)), *between, stack(map(box, self.sinks))]),
+        )
+
+
+def name_of(function: Callable[..., object]) -> str:
+    """What a picture calls a function; a lambda has no name."""
+    name = getattr(function, "__name__", "<lambda>")
+    return "transform" if name == "<lambda>" else name
 
 
 def require_functions(what: str, given: Any) -> dict[str, Callable[[Any], Any]]:

@@ -6,13 +6,15 @@ import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from penstock.core import AsyncSubscriber
 from penstock.delivery.contract import as_error
 from penstock.flow.base_flow import uses_spark
 from penstock.flow.engine.call_site import note
 from penstock.observe.meters import RecentElements, SinkMeter, SourceMeter, in_words
+from penstock.observe.notebook import NotebookProgress, drawn_status
+from penstock.observe.observer import Observer
 from penstock.observe.status import EdgeStatus, StageStatus, State, Status
 from penstock.pipeline.assembly import Assembly, AssemblyError, RunTarget, StopSignal, assembled
 from penstock.pipeline.definition import Pipeline
@@ -21,6 +23,9 @@ from penstock.pipeline.sinks import EndListener, FunctionSink, SinkBatches, Sink
 from penstock.runtime import report_undelivered
 
 __all__ = ["PipelineRun"]
+
+PICTURE_EVERY: Final = 0.5
+"""Seconds between two pictures in a notebook."""
 
 
 class PipelineRun:
@@ -46,6 +51,7 @@ class PipelineRun:
         self._came_through = False
         self._over = threading.Event()
         self._ending = threading.Lock()
+        self._last_watched: Status | None = None
 
     @property
     def sources(self) -> Mapping[str, SourceMeter]:
@@ -98,6 +104,42 @@ class PipelineRun:
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended; whether it has."""
         return self._over.wait(timeout)
+
+    def watch(self) -> None:
+        """Run it until it has ended; raises what it failed with.
+
+        In a notebook, its picture changes in place meanwhile. An interrupt drains it, a second one
+        stops it.
+        """
+        observer, progress = Observer(self.name, self.status), NotebookProgress()
+        self.start()
+        try:
+            self._wait_with(observer, progress)
+        except BaseException:
+            self.stop()
+            raise
+        finally:
+            self._last_watched = observer.sample()
+            progress.show(self._last_watched)
+        if self._error is not None:
+            raise self._error
+
+    def _wait_with(self, observer: Observer, progress: NotebookProgress) -> None:
+        """Wait for the end, and show what happens until then; the first interrupt drains."""
+        drains = False
+        while True:
+            try:
+                if self.wait(PICTURE_EVERY):
+                    return
+                progress.show(observer.sample())
+            except KeyboardInterrupt:
+                if drains:
+                    raise
+                drains = True
+                self.drain()
+
+    def _repr_html_(self) -> str:
+        return drawn_status(self._last_watched or replace(self.status(), pipeline=self.name))
 
     def status(self) -> Status:
         """What all its meters show, now. From any thread."""

@@ -13,6 +13,8 @@
                      what is allowed
 ``shown_text.py``    text of others and addresses, as they may be shown: on a terminal, in a log, in
                      an error
+``drawing.py``       pictures for notebooks: HTML that needs nothing else, readable on light and on
+                     dark ground
 """
 
 from penstock.runtime.arguments import require_executor, require_int

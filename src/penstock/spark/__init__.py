@@ -4,6 +4,7 @@
                     publisher again
 ``plan.py``         a way through Spark as data: what goes in, what happens there, and where it is
                     kept
+``picture.py``      a way through Spark as a notebook shows it
 ``run.py``          one run of a pipeline through Spark: journals, query and rows, from subscribe to
                     the end
 ``ingest/``         from elements to Arrow batches in a journal, within the room that it has

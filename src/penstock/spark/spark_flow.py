@@ -32,6 +32,7 @@ from penstock.spark.egress.rows import (
     rows_of,
 )
 from penstock.spark.ingest.schema import Schema, SchemaLike
+from penstock.spark.picture import drawn_plan
 from penstock.spark.plan import (
     SparkInput,
     SparkPlan,
@@ -241,6 +242,9 @@ class SparkFlow:
     def __repr__(self) -> str:
         names = [stage.name for stage in self._plan.stages]
         return f"<SparkFlow {self._plan.name}: {' '.join(['on_spark', *names])}>"
+
+    def _repr_html_(self) -> str:
+        return drawn_plan(self._plan)
 
     def _with_function(
         self, name: str, function: Callable[[Any], Any], schema: SchemaLike | None

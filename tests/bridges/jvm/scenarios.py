@@ -224,3 +224,10 @@ def resident() -> int:
     gc.collect()
     jpype.java.lang.System.gc()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def methods_of(name: str) -> set[str]:
+    """The names of the public methods that a class of Java declares."""
+    declared = jpype.JClass(name).class_.getDeclaredMethods()
+    modifier = jpype.JClass("java.lang.reflect.Modifier")
+    return {str(each.getName()) for each in declared if modifier.isPublic(each.getModifiers())}

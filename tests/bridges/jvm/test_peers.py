@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.bridges.jvm.peers import NAMES, Elsewhere, machine_of_its_own
+from tests.flow.coming_from import names_on
 
 pytestmark = [pytest.mark.java_peers, pytest.mark.timeout(300)]
 
@@ -105,3 +106,13 @@ def test_memory_is_flat_over_a_million_elements_by_each_peer(
     elsewhere: Elsewhere, peer: str
 ) -> None:
     assert elsewhere("growth", peer) < FLAT
+
+
+def test_every_method_of_flux_is_on_the_page_for_those_who_come_from_reactor(
+    elsewhere: Elsewhere,
+) -> None:
+    methods = elsewhere("methods_of", "reactor.core.publisher.Flux")
+    listed = names_on("coming-from-reactor", "Reactor")
+    assert methods - listed == set()
+    beside = {name for name in listed if name[0].isupper()}
+    assert listed - beside - methods == set()

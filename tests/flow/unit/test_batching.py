@@ -640,14 +640,26 @@ def test_a_publisher_closes_windows() -> None:
     assert len(windowed.main.elements) == 2
 
 
-def test_a_publisher_that_completes_closes_no_more_windows() -> None:
+def test_a_publisher_that_completes_ends_the_open_window_and_the_flow() -> None:
     bell = ManualPublisher[str]()
     windowed = Windowed(until=bell)
     windowed.publisher.next(1)
-    bell.complete()
     reader = windowed.read(0)
-    reader.assert_not_ended()
-    windowed.publisher.complete()
+    bell.complete()
+    reader.assert_elements(1)
+    reader.assert_completed()
+    windowed.main.assert_completed()
+    assert windowed.publisher.cancelled
+
+
+def test_windows_that_are_read_later_have_what_came_before_the_publisher_completed() -> None:
+    bell = ManualPublisher[str]()
+    windowed = Windowed(request=1, until=bell)
+    windowed.publisher.next(1, 2)
+    bell.complete()
+    windowed.main.assert_completed()
+    reader = windowed.read(0)
+    reader.assert_elements(1, 2)
     reader.assert_completed()
 
 

@@ -148,14 +148,41 @@ def test_elements_of_a_publisher_close_the_open_list() -> None:
     assert bell.cancelled
 
 
-def test_a_publisher_that_completes_closes_no_more_lists() -> None:
+def test_a_publisher_that_completes_ends_the_flow_after_the_open_list() -> None:
     bell = ManualPublisher[str]()
-    publisher, subscriber, _ = live(size=2, until=bell)
-    publisher.next(1)
+    publisher, subscriber, discarded = live(size=3, until=bell)
+    publisher.next(1, 2)
     bell.complete()
-    publisher.next(2, 3)
-    publisher.complete()
+    subscriber.assert_elements([1, 2])
+    subscriber.assert_completed()
+    assert publisher.cancelled
+    assert discarded == []
+
+
+def test_a_publisher_that_completes_without_an_open_list_ends_the_flow_without_demand() -> None:
+    bell = ManualPublisher[str]()
+    publisher, subscriber, _ = live(request=1, size=2, until=bell)
+    publisher.next(1, 2)
+    bell.complete()
+    subscriber.assert_elements([1, 2])
+    subscriber.assert_completed()
+    assert publisher.cancelled
+
+
+def test_a_publisher_that_completes_cancels_upstream_before_the_open_list_is_wanted() -> None:
+    bell = ManualPublisher[str]()
+    publisher, subscriber, _ = live(request=1, size=2, until=bell)
+    publisher.next(1, 2)
+    assert publisher.requests == [2]
+    subscriber.request(1)
+    publisher.next(3)
+    bell.next("now")
     subscriber.assert_elements([1, 2], [3])
+    publisher.next(4)  # which was asked for, and no list is wanted
+    bell.complete()
+    assert publisher.cancelled
+    subscriber.request(1)
+    subscriber.assert_elements([1, 2], [3], [4])
     subscriber.assert_completed()
 
 

@@ -682,6 +682,63 @@ def test_switch_map_switches_also_while_nothing_is_wanted() -> None:
     setting.subscriber.assert_elements(1, 2)
 
 
+HOLD_BACK: dict[str, Callable[[Flow[str]], Flow[str]]] = {
+    "merge": lambda flow: flow.merge(Flow.never()),
+    "merge of one that has something": lambda flow: Flow.merge(flow, Flow.of("-")),
+    "flat_map": lambda flow: flow.flat_map(lambda x: IterablePublisher([x])),
+    "concat_map": lambda flow: flow.concat_map(Flow.of),
+    "zip": lambda flow: flow.zip(Flow.range(9)).map(lambda pair: pair[0]),
+    "combine_latest": lambda flow: flow.combine_latest(Flow.never().start_with(0)).map(
+        lambda pair: pair[0]
+    ),
+    "take_until": lambda flow: flow.take_until(Flow.never()),
+    "on_backpressure_latest": lambda flow: flow.on_backpressure_latest(),
+    "on_backpressure_drop": lambda flow: flow.on_backpressure_drop(),
+    "limit_rate": lambda flow: flow.limit_rate(1),
+    "another switch_map": lambda flow: flow.switch_map(Flow.of),
+}
+
+
+@pytest.mark.parametrize("upstream", HOLD_BACK)
+def test_switch_map_switches_without_demand_whatever_is_upstream(upstream: str) -> None:
+    outer, inners = ManualPublisher[str](), Inners()
+    subscriber = ManualSubscriber[Any](request=1)
+    flow = HOLD_BACK[upstream](Flow.from_publisher(outer))
+    flow.filter(lambda x: x != "-").switch_map(inners).subscribe(subscriber)
+    outer.next("a")
+    inners["a"].next(1)
+    subscriber.assert_elements(1)
+    outer.next("b")
+    assert inners["a"].cancelled
+    outer.next("c")
+    assert inners["b"].cancelled
+    assert inners["c"].requested == 0
+    subscriber.request(1)
+    inners["c"].next(2)
+    subscriber.assert_elements(1, 2)
+
+
+def test_switch_map_takes_what_comes_as_long_as_nothing_is_wanted() -> None:
+    outer, inner = ManualPublisher[int](), ManualPublisher[int]()
+    subscriber = ManualSubscriber[int](request=1)
+    flow = Flow.from_publisher(outer).switch_map(lambda x: Flow.of(x) if x != 1000 else inner)
+    flow.subscribe(subscriber)
+    for number in range(1001):
+        outer.next(number)
+    subscriber.assert_elements(0)
+    assert inner.subscribed
+
+
+def test_switch_map_asks_for_nothing_before_something_is_wanted() -> None:
+    outer = ManualPublisher[str]()
+    subscriber = ManualSubscriber[Any](request=0)
+    flow = Flow.merge(Flow.from_publisher(outer), Flow.never()).switch_map(Inners())
+    flow.subscribe(subscriber)
+    assert outer.requested == 0
+    subscriber.request(1)
+    assert outer.requested > 0
+
+
 def test_switch_map_hears_only_the_last_of_elements_that_are_all_there() -> None:
     flow = Flow.range(5).switch_map(lambda x: Flow.of(x, x * 10))
     assert flow.to_list().run_sync() == [4, 40]

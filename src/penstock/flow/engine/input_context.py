@@ -11,9 +11,10 @@ from __future__ import annotations
 from asyncio import Future
 from typing import Any
 
+from penstock.api import UNBOUNDED
 from penstock.flow.engine.run_context import RunContext
 
-__all__ = ["InputContext"]
+__all__ = ["InputContext", "UnboundedContext"]
 
 
 class InputContext(RunContext):
@@ -23,11 +24,13 @@ class InputContext(RunContext):
     """
 
     __slots__ = (
-        "_whole", "discards", "ended", "failed", "opening", "prepared", "sized", "waiting_at",
+        "_demand", "_whole", "discards", "ended", "failed", "opening", "prepared", "sized",
+        "waiting_at",
     )  # fmt: skip
 
     def __init__(self, around: RunContext) -> None:
         self._whole = around.whole
+        self._demand: RunContext = around._demand if isinstance(around, InputContext) else around
         self.ended = around.ended
         self.failed = NestedSet()
         self.failed.around = around.failed
@@ -53,8 +56,8 @@ class InputContext(RunContext):
 
     @property
     def wanted(self) -> int:
-        """How many elements are wanted at the end of the flow."""
-        return self._whole.wanted
+        """How many elements are wanted at the end of the flow, or by a stage on the way to it."""
+        return self._demand.wanted
 
     def wake(self) -> None:
         """Pull the run again."""
@@ -63,6 +66,28 @@ class InputContext(RunContext):
     def leave_after(self, task: Future[Any]) -> None:
         """Anybody who waits for the end of the run waits for ``task``, too."""
         self._whole.leave_after(task)
+
+
+class UnboundedContext(InputContext):
+    """A run as those see it that are upstream of a stage which takes whatever comes.
+
+    From the first element on that is wanted of the run, all are wanted of them.
+    """
+
+    __slots__ = ("_around", "_begun")
+
+    def __init__(self, around: RunContext) -> None:
+        super().__init__(around)
+        self.prepared = around.prepared
+        self._demand = self  # for the inputs within
+        self._around = around
+        self._begun = False
+
+    @property
+    def wanted(self) -> int:
+        """All, once something was wanted."""
+        self._begun = self._begun or self._around.wanted > 0
+        return UNBOUNDED if self._begun else 0
 
 
 class NestedSet(set[object]):

@@ -8,6 +8,7 @@ from weakref import ref
 
 from penstock.api import UNBOUNDED
 from penstock.flow.engine.fusion import NESTED_LOOPS, FusedOutput, FusedSegment
+from penstock.flow.engine.input_context import UnboundedContext
 from penstock.flow.engine.run_context import Elements, RunContext, failing, listen
 from penstock.flow.engine.stage import FlowNode, FusedStage, Origin, Stage
 from penstock.flow.engine.trampoline import SECTION, Trampoline
@@ -23,8 +24,8 @@ class Plan:
     """An origin and the parts downstream of it, ready to be opened by any number of runs."""
 
     __slots__ = (
-        "_delivery", "_each", "_most", "_parts", "_stages_wait", "listeners", "origin", "runs",
-        "title", "waits",
+        "_delivery", "_each", "_most", "_parts", "_stages_wait", "_taking_all", "listeners",
+        "origin", "runs", "title", "waits",
     )  # fmt: skip
 
     def __init__(self, origin: Origin, stages: Sequence[AnyStage]) -> None:
@@ -39,6 +40,7 @@ class Plan:
                 self.waits = self.waits or part.waits
             else:
                 self.waits = self.waits or any(stage.waits for stage in part.stages)
+        self._taking_all = last_that_takes_all(self._parts)
         self._stages_wait = any(stage.waits for stage in stages)
         self._each = elements_for_one(stages)
         self._most = most_elements(stages)
@@ -71,18 +73,21 @@ class Plan:
         sink: FusedOutput,
         trampoline: Trampoline,
     ) -> Elements:
+        context = run if self._taking_all is None else UnboundedContext(run)
         try:
             per_output = min(per_output * self._each, UNBOUNDED)
-            elements = self.origin.open_at_most(run, per_output, self._most)
+            elements = self.origin.open_at_most(context, per_output, self._most)
         except Exception as error:
             elements = failing(run, error)  # for the stages downstream: one may handle it
         for number, (part, waits) in enumerate(parts):
             if number and number % SECTION == 0:
                 elements = trampoline.end_section(elements)
+            if part is self._taking_all:
+                context = run
             if isinstance(part, FusedSegment):
-                elements = part.apply(elements, run, waits=waits, sink=sink)
+                elements = part.apply(elements, context, waits=waits, sink=sink)
             else:
-                elements = part.apply(elements, run)
+                elements = part.apply(elements, context)
         return elements
 
     def waits_only_for(self, origin: Origin) -> bool:
@@ -147,6 +152,12 @@ def delivery_of(
         if isinstance(part, FusedSegment):
             return parts[:-1], (part, upstream_waits)
     return parts, (FusedSegment((), last), waits)
+
+
+def last_that_takes_all(parts: Sequence[PlannedPart]) -> Stage | None:
+    """The last stage that takes what comes also while nothing is wanted, if there is any."""
+    taking = (part for part, _ in reversed(parts) if isinstance(part, Stage) and part.takes_all)
+    return next(taking, None)
 
 
 def fits_after(group: Sequence[FusedStage], stage: FusedStage) -> bool:

@@ -157,12 +157,14 @@ class Stage(FlowNode):
     ``max_inputs``         how many elements it takes until it ends the stream
     ``one_to_one``         whether it gives one element for each, neither fewer nor more
     ``waits``              whether it may yield ``PENDING`` even if the stage upstream never does
+    ``takes_all``          whether it takes what comes also while nothing is wanted of it
     """
 
     inputs_per_output: int = 1
     max_inputs: int = UNBOUNDED
     one_to_one: bool = False
     waits: bool = False
+    takes_all: bool = False
 
     @abstractmethod
     def transform(self, elements: Elements, run: RunContext) -> Elements:

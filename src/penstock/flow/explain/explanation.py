@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from penstock.api import UNBOUNDED
+from penstock.runtime.drawing import box, chain, figure, line, table
 
 __all__ = ["ExplainedEdge", "ExplainedRun", "ExplainedSegment", "Explanation"]
+
+EDGE_HEADS: Final = ("edge", "requested", "delivered", "buffered", "waiting for")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,18 @@ class ExplainedEdge:
     capacity: int | None = None
     waiting: float | None = None
     handed_over: bool = False
+
+    def cells(self) -> tuple[str, ...]:
+        """What stands under ``EDGE_HEADS``."""
+        rest = ", the rest is made where it is taken" if self.handed_over else ""
+        held = "" if self.capacity is None else f"{self.buffered} of {count(self.capacity)}"
+        return (
+            f"{self.giver} \N{RIGHTWARDS ARROW} {self.taker}{rest}",
+            count(self.requested),
+            "not counted" if self.delivered is None else str(self.delivered),
+            held,
+            "" if self.waiting is None else f"{self.waiting:.1f} s",
+        )
 
     def __str__(self) -> str:
         parts = [f"{self.giver} -> {self.taker}: requested {count(self.requested)}"]
@@ -89,6 +105,13 @@ class ExplainedRun:
     def __str__(self) -> str:
         return "\n".join([self.sentence, *(f"  {edge}" for edge in self.edges)])
 
+    def drawn(self, number: int) -> tuple[str, str]:
+        """The sentence, and the edges as a table, for a notebook."""
+        sentence = self.sentence.replace("`", "")
+        return line(f"run {number}: {sentence}"), table(
+            EDGE_HEADS, map(ExplainedEdge.cells, self.edges), numbers=(1, 2, 3, 4)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -100,6 +123,22 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def drawn_plan(self) -> str:
+        """The plan as boxes; operators in one box run in one loop."""
+        return chain(
+            box(*each.operators, caption=f"on {each.executor}" if each.executor else "")
+            for each in self.segments
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the plan, and for each run who waits for whom, and its edges."""
+        runs = [part for number, run in enumerate(self.runs, 1) for part in run.drawn(number)]
+        return figure(
+            f"the flow {self.title}" if self.title else "",
+            self.drawn_plan(),
+            *(runs or [line("nobody runs it now", faint=True)]),
+        )
 
     def _lines(self) -> Iterator[str]:
         plan = " | ".join(map(str, self.segments))

@@ -124,7 +124,8 @@ class Asynchronous(BaseFlow[T_co]):
         ``ordered``. Calls run in tasks, with the context variables of the subscriber.
 
         Emits when: the next call has returned.
-        Backpressures when: ``concurrency`` results wait to be taken.
+        Backpressures when: ``concurrency`` calls go on, or their results wait to be taken. Then
+        nothing is pulled, and what counts time upstream stands still, as for ``concat_map``.
         Completes when: upstream completes and all results are delivered.
         Cancels when: the subscriber does, or a call raises; the other calls are cancelled, and only
         a flow that is awaited, iterated or run waits until they are done.

@@ -55,7 +55,8 @@ class Batching(BaseFlow[T_co]):
         ``size`` closes a list that has that many elements; without it 1,000 do. ``every`` closes a
         list that many seconds after it took its first element. ``until`` is a condition, which
         closes a list after the element for which it holds, or a publisher, whose elements close
-        the list that is open. At least one of the three is needed. No list is ever empty.
+        the list that is open, and whose end is the end of the flow. At least one of the three is
+        needed. No list is ever empty.
 
         With ``aligned``, ``every`` closes a list when the time of day is a whole multiple of it, in
         UTC: ``every=60`` at whole minutes. An element belongs to the period in which it is taken
@@ -67,8 +68,8 @@ class Batching(BaseFlow[T_co]):
 
         Emits when: a list is closed and one is wanted, or upstream ends with an open one.
         Backpressures when: no list is wanted; then none is filled, and no time counts.
-        Completes when: upstream completes and its last elements are delivered.
-        Cancels when: the subscriber does, or ``until`` fails. An open list is discarded then.
+        Completes when: upstream or the publisher ``until`` does, and the open list is delivered.
+        Cancels when: the subscriber does, when an open list is discarded; ``until`` ends or fails.
 
         Demand: asks for ``size`` elements for each list that is wanted; those that a list which
         was closed early has left over wait for the next one.
@@ -144,9 +145,10 @@ class Batching(BaseFlow[T_co]):
         Emits when: an element comes while no window is open.
         Backpressures when: more than three quarters of ``prefetch`` elements wait to be taken from
         the windows. So windows that are neither read nor cancelled hold up the others.
-        Completes when: upstream completes.
+        Completes when: upstream or the publisher ``until`` does, and the open window with it.
         Cancels when: the subscriber and the readers of all windows do. When the subscriber cancels
-        first, the windows that are read go on, and those that nobody reads are discarded.
+        first, the windows that are read go on, and those that nobody reads are discarded. The
+        publisher ``until`` ends: upstream.
 
         Demand: ``prefetch`` elements ahead of what is wanted, replenished by the quarter; where
         windows overlap, also those that two of them have in common.

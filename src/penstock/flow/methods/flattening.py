@@ -47,7 +47,9 @@ class Flattening(BaseFlow[T_co]):
         order.
 
         Emits when: one of the publishers does.
-        Backpressures when: nothing is wanted; ``concurrency`` publishers are being taken from.
+        Backpressures when: nothing is wanted; ``concurrency`` publishers are being taken from. Then
+        at most one element is pulled, and what counts time upstream stands still, as for
+        ``concat_map``.
         Completes when: upstream and all publishers do.
         Cancels when: the subscriber does, or something fails: upstream and all publishers.
 
@@ -132,7 +134,9 @@ class Flattening(BaseFlow[T_co]):
         element each time, and the flow has to be one that can go on or gives the same again.
 
         Emits when: the current publisher does.
-        Backpressures when: nothing is wanted; the next publisher waits for the current one.
+        Backpressures when: nothing is wanted; the next publisher waits for the current one. Then
+        at most one element is pulled, and what counts time upstream, such as ``debounce``, stands
+        still; ``on_backpressure_buffer(n)`` in between lets it go on.
         Completes when: upstream and the last publisher do.
         Cancels when: the subscriber does, or something fails: upstream and the current publisher.
 
@@ -164,12 +168,12 @@ class Flattening(BaseFlow[T_co]):
         last one is heard.
 
         Emits when: the latest publisher does and no newer element is there.
-        Backpressures when: nothing is wanted; then only 256 elements are taken from upstream.
+        Backpressures when: nothing is wanted; upstream goes on.
         Completes when: upstream and the latest publisher do.
         Cancels when: a newer element comes: the publisher before; the subscriber does, or something
         fails: upstream and the latest publisher.
 
-        Demand: once something is wanted, asks upstream for all elements, 256 at a time, and the
+        Demand: once something was wanted, asks upstream for all elements, 256 at a time, and the
         latest publisher for as many as are wanted.
 
         Errors: the first one, at once: of ``function``, of upstream or of the latest publisher.

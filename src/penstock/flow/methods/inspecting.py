@@ -29,6 +29,7 @@ from penstock.runtime.arguments import (
     require_seconds,
     require_text,
 )
+from penstock.runtime.drawing import figure
 
 if TYPE_CHECKING:
     from penstock.flow.explain.explanation import ExplainedRun, Explanation
@@ -303,6 +304,11 @@ class Inspecting(BaseFlow[T_co]):
         from penstock.flow.explain.explain import explain
 
         return explain(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the operators, those that run in one loop together."""
+        explanation = self.explain()
+        return figure(explanation.title, explanation.drawn_plan())
 
     def watch_stalls(
         self,

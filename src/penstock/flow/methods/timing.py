@@ -77,7 +77,8 @@ class Timing(BaseFlow[T_co]):
         """The same elements, each ``seconds`` after it came.
 
         Emits when: an element has been held for that long and one is wanted.
-        Backpressures when: as many elements are held as are wanted, or 256.
+        Backpressures when: as many elements are held as are wanted, or 256; while a ``concat_map``
+        downstream is busy, nothing is taken from upstream.
         Completes when: upstream completes and all its elements are delivered.
         Cancels when: the subscriber does.
 
@@ -144,7 +145,8 @@ class Timing(BaseFlow[T_co]):
         """The elements after which nothing else comes for ``seconds``; the others are discarded.
 
         Emits when: ``seconds`` have passed since the latest element, or upstream ends.
-        Backpressures when: nothing is wanted; then nothing is taken from upstream either.
+        Backpressures when: nothing is wanted, also by a busy ``concat_map`` downstream; then
+        nothing is taken from upstream either, and no time counts.
         Completes when: upstream completes and its last element is delivered.
         Cancels when: the subscriber does.
 
@@ -175,7 +177,8 @@ class Timing(BaseFlow[T_co]):
         discarded.
 
         Emits when: an element begins a period; with ``last``, when its period is over.
-        Backpressures when: nothing is wanted; then nothing is taken from upstream either.
+        Backpressures when: nothing is wanted, also by a busy ``concat_map`` downstream; then
+        nothing is taken from upstream either, and no time counts.
         Completes when: upstream completes; with ``last``, after an element that is held.
         Cancels when: the subscriber does.
 
@@ -208,7 +211,8 @@ class Timing(BaseFlow[T_co]):
         ``throttle(last=True)`` it is an element that begins a period.
 
         Emits when: a period is over in which an element came, or upstream ends.
-        Backpressures when: nothing is wanted; then nothing is taken from upstream either.
+        Backpressures when: nothing is wanted, also by a busy ``concat_map`` downstream; then
+        nothing is taken from upstream either, and no time counts.
         Completes when: upstream completes and its last element is delivered.
         Cancels when: the subscriber does.
 

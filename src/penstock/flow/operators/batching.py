@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection
+from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from penstock.api import Publisher
@@ -129,26 +130,26 @@ class TimedBatches(HoldingStage):
     def _work_through(
         self, elements: Elements, run: RunContext, held: deque[Any], timer: StageTimer
     ) -> Elements:
-        signals: Elements = iter(())
+        signals: Elements | None = None
         if self._signals is not None:
             signals = opened(self._signals, run, operator=self.name)
         try:
+            if signals is not None and latest_signal(signals, run) is LatestSignal.ENDED:
+                return
             for x in elements:
                 full = False
                 if x is not PENDING:
-                    before = None
-                    if self._aligned and timer.is_due():  # it has come in the next period
-                        before = batch_of(held)
-                    if not held and self._every is not None:
-                        self._every.begin(timer)
-                    held.append(x)
+                    before = self._add(x, held, timer)
                     if before is not None:
                         yield before
                     full = len(held) >= self._size or bool(self._last and self._last(x))
-                signalled = any_comes(signals, run)
+                signal = LatestSignal.NONE if signals is None else latest_signal(signals, run)
+                if signal is LatestSignal.ENDED:
+                    close(elements)
+                    return
                 # With an element, the time of an aligned batch was checked before that was added.
-                checked = self._aligned and x is not PENDING
-                if held and (full or signalled or (not checked and timer.is_due())):
+                due = (not self._aligned or x is PENDING) and timer.is_due()
+                if held and (full or signal is LatestSignal.CAME or due):
                     timer.stop()
                     yield batch_of(held)
                 elif x is PENDING:
@@ -158,19 +159,35 @@ class TimedBatches(HoldingStage):
         finally:
             close_quietly(signals)
 
+    def _add(self, element: Any, held: deque[Any], timer: StageTimer) -> list[Any] | None:
+        """Hold an element; the batch before it, if the element came in the next period."""
+        before = batch_of(held) if self._aligned and timer.is_due() else None
+        if not held and self._every is not None:
+            self._every.begin(timer)
+        held.append(element)
+        return before
+
     def _give_rest(self, held: deque[Any], timer: StageTimer) -> Elements:
         if held:
             yield batch_of(held)
 
 
-def any_comes(signals: Elements, run: RunContext) -> bool:
-    """Whether a signal has come; all that have come count as one."""
-    came = False
+class LatestSignal(Enum):
+    """What has come of a publisher that closes lists, or windows."""
+
+    NONE = "nothing"
+    CAME = "elements, which count as one"
+    ENDED = "its end"
+
+
+def latest_signal(signals: Elements, run: RunContext) -> LatestSignal:
+    """Take what has come of ``signals``."""
+    latest = LatestSignal.NONE
     for signal in signals:
         if signal is PENDING or run.over:
-            break
-        came = True
-    return came
+            return latest
+        latest = LatestSignal.CAME
+    return LatestSignal.ENDED
 
 
 def batch_of(held: deque[Any]) -> list[Any]:
@@ -235,9 +252,12 @@ class Windowing(SubstreamRouter):
             self._signals = ClosingSignals(self._publisher, self, self.name)
 
     def _check_events(self) -> None:
-        signalled = self._signals is not None and self._signals.any_came()
+        signal = LatestSignal.NONE if self._signals is None else self._signals.latest()
+        if signal is LatestSignal.ENDED:
+            self._conclude(COMPLETED)
+            return
         is_due = self._timer is not None and self._timer.is_due()
-        if self._window is not None and (signalled or is_due):
+        if self._window is not None and (signal is LatestSignal.CAME or is_due):
             self._close_window(self._window)
 
     def _route(self, element: Any) -> None:
@@ -291,10 +311,10 @@ class ClosingSignals:
         self._elements = self._subscriber.elements()
         subscribe(self._subscriber, publisher)
 
-    def any_came(self) -> bool:
-        """Whether there was one since the last time."""
+    def latest(self) -> LatestSignal:
+        """What has come since the last time."""
         self._run.ended.discard(self._subscriber)
-        return any_comes(self._elements, self._run)
+        return latest_signal(self._elements, self._run)
 
     def close(self) -> None:
         """Cancel the publisher."""

@@ -124,6 +124,7 @@ class OnePublisher(Stage):
     rerun = BY_TIME
     waits = True
     checked = True
+    takes_all = True
     inputs_per_output = UNBOUNDED
 
     def __init__(self, name: str, function: Callable[[Any], Publisher[Any]]) -> None:

@@ -251,7 +251,7 @@ class SubstreamRouter(Drain, RunContext):
         """Put ``element`` into a substream, or discard it."""
 
     def _check_events(self) -> None:
-        """Check whether something else than an element has come: a timer, a signal, room."""
+        """Check whether something else has come: a timer, a signal, its end, room."""
 
     @abstractmethod
     def _open_substreams(self) -> Collection[Substream]:
@@ -348,7 +348,7 @@ class SubstreamRouter(Drain, RunContext):
         while not self.over:
             self._forget_the_departed()
             self._check_events()
-            if self.held_up:
+            if self.held_up or self._concluded:
                 return
             self._fill_up()
             if not self.wanted and not self.ended and not is_used_up(self.sized):
