@@ -132,12 +132,13 @@ class TimedBatches(HoldingStage):
         signals: Elements = iter(())
         if self._signals is not None:
             signals = opened(self._signals, run, operator=self.name)
+        aligned = self._aligned
         try:
             for x in elements:
                 full = False
                 if x is not PENDING:
                     before = None
-                    if self._aligned and timer.is_due():  # it has come in the next period
+                    if aligned and timer.is_due():  # it has come in the next period
                         before = batch_of(held)
                     if not held and self._every is not None:
                         self._every.begin(timer)
@@ -147,7 +148,7 @@ class TimedBatches(HoldingStage):
                     full = len(held) >= self._size or bool(self._last and self._last(x))
                 signalled = any_comes(signals, run)
                 # With an element, the time of an aligned batch was checked before that was added.
-                checked = self._aligned and x is not PENDING
+                checked = aligned and x is not PENDING
                 if held and (full or signalled or (not checked and timer.is_due())):
                     timer.stop()
                     yield batch_of(held)
