@@ -6,7 +6,7 @@ import platform
 import sys
 import tracemalloc
 
-from benchmarks import bridge, chains, crossings, endurance, memory, reference
+from benchmarks import bridge, chains, crossings, endurance, limits, memory, reference
 from benchmarks.bar import Bench
 from benchmarks.measure import best_of
 
@@ -19,6 +19,8 @@ def main(words: list[str]) -> None:
     benches = [bench for bench in (*chains.BENCHES, *crossings.BENCHES) if named(bench.name, words)]
     if benches:
         print_flow(benches)
+    if named("limits", words):
+        limits.report()
     if named("reference", words):
         print_reference()
     if named("bridge", words):
