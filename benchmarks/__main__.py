@@ -6,7 +6,7 @@ import platform
 import sys
 import tracemalloc
 
-from benchmarks import bridge, chains, crossings, endurance, memory, operators, reference
+from benchmarks import bridge, chains, crossings, endurance, limits, memory, operators, reference
 from benchmarks.bar import Bench
 from benchmarks.measure import best_of
 
@@ -20,6 +20,8 @@ def main(words: list[str]) -> None:
     benches = [bench for bench in every if named(bench.name, words)]
     if benches:
         print_flow(benches)
+    if named("limits", words):
+        limits.report()
     if named("reference", words):
         print_reference()
     if named("bridge", words):

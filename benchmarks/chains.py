@@ -194,11 +194,11 @@ GENERATORS = Peer("async generators", lambda: asyncio.run(_async_generators()))
 
 BENCHES = [
     Bench(
-        "a  functions, a subscriber, unbounded", deliver(CALLS, Adder), bare_loop, 2.6,
+        "a  functions, a subscriber, unbounded", deliver(CALLS, Adder), bare_loop, 2.4,
         {REACTIVEX: 2.5, AIOSTREAM: 40, STREAMZ: 60},
     ),
     Bench("a  functions, request(128)", deliver(CALLS, lambda: BatchAdder(128)), bare_loop, 3.2),
-    Bench("a  functions, request(1)", deliver(CALLS, lambda: OneByOneAdder(1)), bare_loop, 3.5),
+    Bench("a  functions, request(1)", deliver(CALLS, lambda: OneByOneAdder(1)), bare_loop, 3.4),
     Bench(
         "a  expressions, a subscriber", deliver(EXPRESSIONS, Adder), bare_loop, 1.4,
         {REACTIVEX: 4.5},

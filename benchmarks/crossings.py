@@ -242,9 +242,9 @@ QUEUE = Peer("queue.Queue(1024)", by_queue)
 
 BENCHES = [
     Bench("c  publish_on, fused", hop, bare_sum, 2.7, {QUEUE: 15, HOPPING_REACTIVEX: 115}),
-    Bench("c  two threads at work", two_threads, bare_sum, 2.7, {QUEUE: 15}),
+    Bench("c  two threads at work", two_threads, bare_sum, 4.0, {QUEUE: 15}),
     Bench("c  thread to thread, a foreign publisher", foreign_hop, bare_sum, 5.0, {QUEUE: 7}),
-    Bench("c  thread to asyncio, async for", thread_to_loop, bare_sum, 4.0,
+    Bench("c  thread to asyncio, async for", thread_to_loop, bare_sum, 5.0,
           {Peer("janus", by_janus): 90}),
     Bench("e  flat_map", flat_map, bare_nested, 2.5,
           {Peer("reactivex flat_map", flat_map_by_reactivex): 6.5,
@@ -254,7 +254,7 @@ BENCHES = [
            Peer("aiostream merge", merge_by_aiostream): 260}),
     Bench("h  zip", zipped, bare_zip, 2.3, {Peer("reactivex zip", zip_by_reactivex): 35}),
     *(
-        Bench(f"g  multicast to {count}", multicast(count), callbacks(count), 1.1,
+        Bench(f"g  multicast to {count}", multicast(count), callbacks(count), 1.15,
               {Peer(f"reactivex, {count}", multicast_by_reactivex(count)): 2.7}
               if count == 100 else {})
         for count in (1, 10, 100)

@@ -6,6 +6,10 @@ lost or sent twice, and once all threads are still, nobody waits for what is the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
 import pytest
 
 import penstock.core
@@ -14,6 +18,7 @@ import penstock.flow.engine.prefetch_subscriber
 import penstock.flow.engine.subscription
 import penstock.flow.operators.threads
 from penstock.flow import Flow
+from penstock.flow.engine import prefetch_subscriber
 from penstock.tck import Environment
 from tests.flow.explored.parties import Foreign, SerialSubscriber, ThreadForEachTask
 from tests.tck.explorer.holding import Scenario, assert_holds
@@ -131,6 +136,84 @@ def made_on_threads_upstream(env: Environment) -> None:
     assert subscriber.signals == ["on_subscribe", 0, 1, "on_complete"]
 
 
+def a_hop_between_two_flows(env: Environment) -> None:
+    subscriber = SerialSubscriber(env)
+    made = Flow.from_iterable(iter([0, 1, 2])).subscribe_on(ThreadForEachTask(env))
+    made.publish_on(ThreadForEachTask(env), prefetch=2).subscribe(subscriber)
+    env.settle()
+    subscriber.request(4)
+    env.settle()
+    assert subscriber.signals == ["on_subscribe", 0, 1, 2, "on_complete"]
+
+
+def a_hop_from_a_flow_that_does_not_end(env: Environment) -> None:
+    subscriber = SerialSubscriber(env)
+    made = Flow.concat(Flow.range(3), Flow.never()).subscribe_on(ThreadForEachTask(env))
+    made.publish_on(ThreadForEachTask(env), prefetch=2).subscribe(subscriber)
+    env.settle()
+    subscriber.request(4)
+    env.settle()  # nothing but the elements themselves can have woken the other side
+    assert subscriber.elements == [0, 1, 2]
+
+
+def a_cancel_against_an_element_of_another_flow(env: Environment) -> None:
+    made: list[int] = []
+    discarded: list[int] = []
+    switch, subscriber = env.lock(), SerialSubscriber(env)
+
+    def note(element: int) -> None:
+        made.append(element)
+        with switch:
+            pass  # another thread may cancel while the element is on its way
+
+    numbers = Flow.from_iterable(iter([0, 1, 2])).do_on_next(note)
+    hop = Flow.concat(numbers.subscribe_on(ThreadForEachTask(env)), Flow.never())
+    hop.do_on_discard(discarded.append).subscribe(subscriber)
+    subscriber.request(2)
+    env.par(subscriber.cancel)
+    env.settle()
+    assert sorted([*subscriber.elements, *discarded]) == made
+
+
+def a_hop_with_more_and_more_room(env: Environment) -> None:
+    foreign, subscriber = Foreign(env), SerialSubscriber(env)
+    with small_credit():
+        Flow.from_publisher(foreign).publish_on(ThreadForEachTask(env)).subscribe(subscriber)
+        env.settle()
+        assert foreign.requested == 1
+        subscriber.request(9)
+        for _ in range(3):
+            env.par(foreign.send)
+            env.settle()
+            assert subscriber.elements == foreign.all_sent
+            assert 0 < foreign.requested - foreign.sent <= 4
+
+
+def a_cancel_against_a_hop_with_more_room(env: Environment) -> None:
+    discarded: list[int] = []
+    foreign, subscriber = Foreign(env), SerialSubscriber(env)
+    with small_credit():
+        hop = Flow.from_publisher(foreign).publish_on(ThreadForEachTask(env))
+        hop.do_on_discard(discarded.append).subscribe(subscriber)
+        env.settle()
+        subscriber.request(2)
+        foreign.send()
+        env.settle()
+        env.par(foreign.send, subscriber.cancel)
+        env.settle()
+    assert sorted([*subscriber.elements, *discarded]) == foreign.all_sent
+
+
+@contextmanager
+def small_credit() -> Iterator[None]:
+    """One element at first, four at most: 256 and 4,096 would take too many steps."""
+    with (
+        patch.object(prefetch_subscriber, "PREFETCH", 1),
+        patch.object(prefetch_subscriber, "LARGEST_PREFETCH", 4),
+    ):
+        yield
+
+
 SCENARIOS: list[Scenario] = [
     two_requests_and_a_cancel,
     two_requests_to_the_end,
@@ -142,6 +225,11 @@ SCENARIOS: list[Scenario] = [
     a_hop_to_threads_from_a_foreign_publisher,
     a_cancel_against_a_hop,
     made_on_threads_upstream,
+    a_hop_between_two_flows,
+    a_hop_from_a_flow_that_does_not_end,
+    a_cancel_against_an_element_of_another_flow,
+    a_hop_with_more_and_more_room,
+    a_cancel_against_a_hop_with_more_room,
 ]
 
 

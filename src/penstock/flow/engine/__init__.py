@@ -9,6 +9,7 @@
 ``run_context.py``          what flows between the stages of a flow: elements, pulled one at a time
 ``input_context.py``        the context of one input of a stage: it tells what fails there from what
                             fails elsewhere
+``chunks.py``               elements that come in portions: one by one they cost no step of Python
 ``prefetch_subscriber.py``  where elements of a foreign publisher enter a flow
 ``subscription.py``         a subscriber's way through a flow: pulls the last stage as far as demand
                             goes

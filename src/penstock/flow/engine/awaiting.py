@@ -44,14 +44,21 @@ class AwaitingContext(PullingContext):
 
     __slots__ = ("_awaited", "_guard", "_waiter", "_woken", "elements")
 
-    def __init__(self, flow: Publisher[Any], wanted: int, *, may_pause: bool) -> None:
+    def __init__(
+        self,
+        flow: Publisher[Any],
+        wanted: int,
+        *,
+        prefetch: int | None = PREFETCH,
+        may_pause: bool,
+    ) -> None:
         super().__init__(wanted, "the task that awaits it", may_pause=may_pause)
         self._loop: AbstractEventLoop = get_running_loop()
         self._waiter: Future[None] | None = None
         self._woken = False
         self._awaited: AwaitedSource | None = None
         self._guard: Future[None] | None = None
-        self.elements = pulled_by(self, flow)
+        self.elements = pulled_by(self, flow, prefetch)
 
     async def __aenter__(self) -> AwaitingContext:
         return self
@@ -131,9 +138,12 @@ def release(waiter: Future[None]) -> None:
         waiter.set_result(None)
 
 
-async def elements_of(flow: Publisher[Any], wanted: int = PREFETCH) -> AsyncGenerator[Any, None]:
+async def elements_of(
+    flow: Publisher[Any], prefetch: int | None = None
+) -> AsyncGenerator[Any, None]:
     """The elements of a run of its own; closing this iterator cancels the run."""
-    async with AwaitingContext(flow, wanted, may_pause=True) as run:
+    wanted = prefetch or PREFETCH
+    async with AwaitingContext(flow, wanted, prefetch=prefetch, may_pause=True) as run:
         goes_on = True
         while goes_on:
             goes_on = False

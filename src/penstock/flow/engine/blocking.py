@@ -16,7 +16,7 @@ from penstock.flow.base_flow import BaseFlow, opened
 from penstock.flow.engine.call_site import with_note
 from penstock.flow.engine.event_loop import lend, run_at_times, running_loop
 from penstock.flow.engine.fusion import FusedOutput
-from penstock.flow.engine.prefetch_subscriber import PREFETCH
+from penstock.flow.engine.prefetch_subscriber import PREFETCH, crossing_to, subscribe
 from penstock.flow.engine.run_context import PENDING, Elements, PullingContext, close
 
 __all__ = ["Blocking", "pulled_by", "result_of"]
@@ -67,7 +67,7 @@ class BlockingContext(PullingContext):
                 self._woken.set()  # it may wait already, without the loop
             return self._loop
 
-    def elements_of(self, flow: BaseFlow[Any], prefetch: int = PREFETCH) -> Elements:
+    def elements_of(self, flow: BaseFlow[Any], prefetch: int | None = None) -> Elements:
         """The elements of a flow, without any that is pending."""
         elements: Elements = iter(())
         try:
@@ -117,14 +117,24 @@ class BlockingContext(PullingContext):
             runner.close()
 
 
-def pulled_by(run: PullingContext, publisher: Publisher[Any], prefetch: int = PREFETCH) -> Elements:
-    """The elements of a publisher for a run that pulls, and cancels, on one thread."""
+def pulled_by(
+    run: PullingContext, publisher: Publisher[Any], prefetch: int | None = PREFETCH
+) -> Elements:
+    """The elements of a publisher for a run that pulls, and cancels, on one thread.
+
+    Those of a flow with its own executor are made ahead: without ``prefetch``, as many as keep both
+    threads at work.
+    """
     if isinstance(publisher, BaseFlow) and publisher.plan.origin.executor is None:
         run.plan = publisher.plan
         elements = publisher.plan.open(run, sink=FusedOutput.UNINTERRUPTED)
         run.pulls(elements)
         return elements
-    return opened(publisher, run, prefetch=prefetch)
+    if prefetch is None and isinstance(publisher, BaseFlow):
+        crossing = crossing_to(run, prefetch)
+        subscribe(crossing, publisher)
+        return crossing.elements()
+    return opened(publisher, run, prefetch=prefetch or PREFETCH)
 
 
 def result_of(flow: BaseFlow[Any]) -> Any:
@@ -155,7 +165,7 @@ class Blocking(Generic[T_co]):
 
     __slots__ = ("_elements",)
 
-    def __init__(self, flow: BaseFlow[T_co], prefetch: int) -> None:
+    def __init__(self, flow: BaseFlow[T_co], prefetch: int | None) -> None:
         self._elements: Generator[T_co, None, None] = blocking_elements(flow, prefetch)
 
     def __iter__(self) -> Iterator[T_co]:
@@ -180,9 +190,9 @@ class Blocking(Generic[T_co]):
         self.close()
 
 
-def blocking_elements(flow: BaseFlow[Any], prefetch: int) -> Generator[Any, None, None]:
+def blocking_elements(flow: BaseFlow[Any], prefetch: int | None) -> Generator[Any, None, None]:
     """The elements of a flow, pulled in the context in which the iteration began."""
-    caller = BlockingContext(prefetch, "blocking()", "`async for`", may_pause=True)
+    caller = BlockingContext(prefetch or PREFETCH, "blocking()", "`async for`", may_pause=True)
     elements = caller.elements_of(flow, prefetch)
     if not flow.plan.waits:
         yield from elements

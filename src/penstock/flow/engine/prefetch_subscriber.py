@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator
+from itertools import repeat, starmap
 from operator import length_hint
 from typing import Any, Final
 
 from penstock.api import UNBOUNDED, Publisher, Subscription
 from penstock.core import COMPLETED, BaseSubscriber, require_element, require_error
+from penstock.flow.engine.chunks import NOTHING_YET, Chunks, chunked
 from penstock.flow.engine.run_context import (
-    PENDING,
     Elements,
     QueueReceiver,
     RunContext,
@@ -25,15 +26,19 @@ from penstock.rules import RuleViolation
 from penstock.runtime import shorten
 
 __all__ = [
+    "LARGEST_PREFETCH",
     "PREFETCH",
     "EagerSubscriber",
     "PrefetchSubscriber",
     "UpstreamSubscriber",
+    "crossing_to",
     "subscribe",
 ]
 
 PREFETCH: Final = 256
 """The most elements that wait at a boundary, unless the user says otherwise."""
+LARGEST_PREFETCH: Final = 4096
+"""What that may become between two threads, as long as the one that takes them keeps up."""
 
 
 class UpstreamSubscriber(BaseSubscriber, ABC):
@@ -113,9 +118,15 @@ class PrefetchSubscriber(UpstreamSubscriber, QueueReceiver):
     Asks for as much as is wanted at the end of the flow, ``each`` for one, for no more than
     ``prefetch`` at a time, and for ``most`` in all. An ``eager`` one asks for that much ahead of
     demand. Elements that have come go first, an error follows them.
+
+    Each time that the stage downstream has to wait for elements, although they were asked for as
+    early as there was room for them, the room doubles, up to ``largest``.
     """
 
-    __slots__ = ("_each", "_eager", "_most", "_taken", "_turns", "arrived", "waiting")
+    __slots__ = (
+        "_each", "_eager", "_largest", "_most", "_room_was_used", "_taken", "_turns", "arrived",
+        "waiting",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -125,13 +136,16 @@ class PrefetchSubscriber(UpstreamSubscriber, QueueReceiver):
         most: int = UNBOUNDED,
         *,
         eager: bool = False,
+        largest: int = 0,
     ) -> None:
         super().__init__(run, prefetch)
+        self._largest = largest
+        self._room_was_used = False
         self._each = per_output
         self._most = most
         self._eager = eager
         self._taken = 0
-        self._turns: Iterator[int] = iter(())
+        self._turns: Iterator[tuple[()]] = iter(())
         self.arrived: deque[Any] = deque()
         self.waiting = False
 
@@ -154,7 +168,7 @@ class PrefetchSubscriber(UpstreamSubscriber, QueueReceiver):
 
     def elements(self) -> Elements:
         """What has come, in order, for the stage downstream."""
-        return started(self._elements())
+        return chunked(started(self._chunks()))
 
     def close(self) -> None:
         """Nobody will pull: let go of all."""
@@ -166,26 +180,26 @@ class PrefetchSubscriber(UpstreamSubscriber, QueueReceiver):
         """Let go of what came although the stream was over."""
         discard(self._run, taken_out(self.arrived))
 
-    def _elements(self) -> Elements:
+    def _chunks(self) -> Chunks:
         arrived = self.arrived
-        portion = max(self.capacity // 4, 1)
         self._run.waiting_at.setdefault(self, self._run.opening)
         try:
-            yield None
+            yield ()
             while True:
-                self.waiting = True  # before looking, so that nothing comes unseen
-                ready = min(len(arrived), portion)
+                if not arrived:
+                    self.waiting = True  # before looking again, so that nothing comes unseen
+                ready = min(len(arrived), max(self.capacity // 4, 1))
                 if ready:
                     self.waiting = False
                     self._taken += ready
-                    self._turns = iter(range(ready))  # it counts what is still to be taken
-                    for _ in self._turns:
-                        yield arrived.popleft()
+                    self._turns = repeat((), ready)  # it counts what is still to be taken
+                    yield starmap(arrived.popleft, self._turns)
                     self._ask()
                 elif self.ending is not None and not arrived:
                     break
                 elif not self._ask():
-                    yield PENDING
+                    self._make_room()
+                    yield NOTHING_YET
         finally:
             self._run.end_is_seen(self)
             self.close()
@@ -205,13 +219,36 @@ class PrefetchSubscriber(UpstreamSubscriber, QueueReceiver):
         wanted, taken = UNBOUNDED if self._eager else self._run.wanted, self._taken
         if wanted and (self._each == 1 or self._asked == taken):
             wanted = min(wanted * self._each, UNBOUNDED)
+            asked, came = self._asked, taken + len(self.arrived)
             self.refill(wanted=min(taken + wanted, self._most), taken=taken)
+            if self._asked != asked:
+                self._room_was_used = 0 < asked == came
         return bool(self.arrived) or self.ending is not None
+
+    def _make_room(self) -> None:
+        """Make more room, if with more of it the run would not have to wait now.
+
+        The publisher had sent all that fitted in when it was asked for more, and what was left of
+        that did not last until the next element comes.
+        """
+        if self._room_was_used and self.capacity < self._largest:
+            self._room_was_used = False
+            self.capacity = min(2 * self.capacity, self._largest)
 
     def notify(self) -> None:
         """Something has come: let the run pull again."""
         self.waiting = False
         self._run.wake()
+
+
+def crossing_to(run: RunContext, prefetch: int | None) -> PrefetchSubscriber:
+    """Where elements of another thread enter ``run``, which are made ahead of demand.
+
+    Without a ``prefetch`` given by the user, as many as keep both threads at work.
+    """
+    if prefetch is None:
+        return PrefetchSubscriber(run, prefetch=PREFETCH, eager=True, largest=LARGEST_PREFETCH)
+    return PrefetchSubscriber(run, prefetch=prefetch, eager=True)
 
 
 def subscribe(intake: UpstreamSubscriber, publisher: Publisher[Any]) -> None:

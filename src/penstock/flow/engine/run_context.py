@@ -19,7 +19,7 @@ from functools import partial
 from itertools import chain
 from operator import length_hint
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 from weakref import ref
 
 from penstock.core import COMPLETED
@@ -68,6 +68,8 @@ SATISFIED: Final = Pause.SATISFIED
 
 Elements: TypeAlias = Iterator[Any]
 """Elements and ``PENDING``, in any mixture."""
+
+GivenElements = TypeVar("GivenElements", bound=Iterator[Any])
 
 Discarded: TypeAlias = Callable[[Any], object]
 """What is told of an element that will not be delivered."""
@@ -345,7 +347,7 @@ def unclosed(elements: Elements) -> Elements:
     return chain(elements)
 
 
-def started(generator: Elements) -> Elements:
+def started(generator: GivenElements) -> GivenElements:
     """``generator``, advanced to its first ``yield``, which gives nothing.
 
     A generator that was never started does not run its ``finally`` when it is closed.

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.engine.blocking import Blocking, result_of
-from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.runtime.arguments import require_int
 
 __all__ = ["Running"]
@@ -21,7 +20,8 @@ class Running(BaseFlow[T_co]):
     ``await flow`` gives its only element, or ``None``. ``async for x in flow`` gives one element
     after the other. Both run the flow in the task that awaits, and cancel it when that is left.
     That waits until what is asynchronous in the flow has cleaned up, and so do ``run_sync`` and
-    ``blocking``; what other runs share goes on.
+    ``blocking``; what other runs share goes on. ``async for`` reads as far ahead as ``blocking``
+    does without ``prefetch``.
     """
 
     __slots__ = ()
@@ -48,20 +48,22 @@ class Running(BaseFlow[T_co]):
         result: T_co | None = result_of(self)
         return result
 
-    def blocking(self, prefetch: int = PREFETCH) -> Blocking[T_co]:
+    def blocking(self, prefetch: int | None = None) -> Blocking[T_co]:
         """An iterator that runs the flow on the thread that iterates, and waits for each element.
 
         A flow that needs an asyncio loop gets one of its own for this run, which goes on while the
         iterator waits.
 
         Emits when: an element is taken from the iterator.
-        Backpressures when: ``prefetch`` elements wait to be taken.
+        Backpressures when: as many elements wait to be taken as may, see below.
         Completes when: the iterator ends with the flow.
         Cancels when: the loop over the iterator is left, its ``with`` block ends, or the waiting
         thread is interrupted.
 
         Demand: at most ``prefetch`` elements ahead of what is taken, where they come from
-        elsewhere.
+        elsewhere. Without ``prefetch`` it is 256; where the flow has an executor, by
+        ``subscribe_on`` or ``publish_on``, twice as many whenever all of them were taken and the
+        iterator had to wait for more, up to 4,096.
 
         Errors: raises what the flow failed with. ``RuntimeError`` if it would have to wait on a
         thread where an asyncio loop runs; use ``async for`` there.
@@ -73,7 +75,8 @@ class Running(BaseFlow[T_co]):
             >>> x
             3
         """
-        return Blocking(self, require_int("blocking", "prefetch", prefetch))
+        size = None if prefetch is None else require_int("blocking", "prefetch", prefetch)
+        return Blocking(self, size)
 
     if not TYPE_CHECKING:  # a type checker is to see that a flow is no iterable
 

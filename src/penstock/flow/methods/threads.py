@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.engine.prefetch_subscriber import PREFETCH
 from penstock.flow.operators.threads import PublishOn, SubscribeOn
 from penstock.runtime import Executor
 from penstock.runtime.arguments import require_executor, require_int
@@ -23,16 +22,17 @@ class Threads(BaseFlow[T_co]):
 
     __slots__ = ()
 
-    def publish_on(self, executor: Executor, prefetch: int = PREFETCH) -> Flow[T_co]:
+    def publish_on(self, executor: Executor, prefetch: int | None = None) -> Flow[T_co]:
         """The same elements; all that follows runs on ``executor``.
 
         Emits when: an element has crossed over and one is wanted.
-        Backpressures when: ``prefetch`` elements wait to be taken on the other side.
+        Backpressures when: as many elements wait to be taken on the other side as may, see below.
         Completes when: upstream completes and all its elements are delivered.
         Cancels when: the subscriber does, or ``executor`` takes no more tasks.
 
         Demand: ``prefetch`` elements ahead of what is wanted, replenished when three quarters of
-        them are taken.
+        them are taken. Without ``prefetch`` it is 256, and twice as many whenever ``executor`` had
+        taken all of them and had to wait for more, up to 4,096.
 
         Errors: those from upstream, after the elements that came before them. ``RuntimeError``
         if ``executor`` takes no more tasks.
@@ -48,7 +48,7 @@ class Threads(BaseFlow[T_co]):
             flow.publish_on(time)
             a-b-c|
         """
-        size = require_int("publish_on", "prefetch", prefetch)
+        size = None if prefetch is None else require_int("publish_on", "prefetch", prefetch)
         return BaseFlow._from(PublishOn(self, require_executor("publish_on", executor), size))
 
     def subscribe_on(self, executor: Executor) -> Flow[T_co]:

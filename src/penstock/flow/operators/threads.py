@@ -9,7 +9,12 @@ from typing import Any
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow, opened
-from penstock.flow.engine.prefetch_subscriber import PrefetchSubscriber, subscribe
+from penstock.flow.engine.prefetch_subscriber import (
+    PREFETCH,
+    PrefetchSubscriber,
+    crossing_to,
+    subscribe,
+)
 from penstock.flow.engine.run_context import (
     PENDING,
     Elements,
@@ -35,7 +40,7 @@ class PublishOn(Origin):
     carries = True
     checked = True
 
-    def __init__(self, upstream: BaseFlow[Any], executor: Executor, prefetch: int) -> None:
+    def __init__(self, upstream: BaseFlow[Any], executor: Executor, prefetch: int | None) -> None:
         super().__init__("publish_on")
         self.upstream = upstream
         self.executor = executor
@@ -46,9 +51,9 @@ class PublishOn(Origin):
         plan = self.upstream.plan
         crossing: PrefetchSubscriber | ThreadHandover
         if plan.waits or plan.origin.executor is not None:
-            crossing = PrefetchSubscriber(run, prefetch=self._prefetch, eager=True)
+            crossing = crossing_to(run, self._prefetch)
         else:
-            crossing = ThreadHandover(self.upstream, run, self._prefetch)
+            crossing = ThreadHandover(self.upstream, run, self._prefetch or PREFETCH)
         run.waiting_at[crossing] = None  # also as long as the executor has not opened it
         return crossing
 

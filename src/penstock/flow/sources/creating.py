@@ -198,7 +198,7 @@ class Using(Origin):
 
         async with resource as entered:
             flow = require_publisher("using", self._flow_factory(entered))
-            async with aclosing(elements_of(flow, wanted=1)) as elements:
+            async with aclosing(elements_of(flow, prefetch=1)) as elements:
                 async for element in elements:
                     yield element
 
