@@ -46,7 +46,7 @@ ARGUMENTS: Final[dict[str, Any]] = {
     "kinds": ValueError, "listener": penstock.testing.ManualSubscriber(),
     "loop": Mock(spec=asyncio.AbstractEventLoop, is_closed=lambda: False),
     "low": 2, "n": 2, "name": "prices", "on_drop": anything, "one": FLOW, "other": FLOW,
-    "policy": penstock.Retry(), "publisher": FLOW, "publishers": (FLOW, FLOW),
+    "policy": penstock.Retry(), "publisher": FLOW, "publishers": (FLOW, FLOW), "report": anything,
     "query": "SELECT * FROM {stream}", "resource_factory": penstock.ThreadPool, "schema": "key int",
     "seconds": 1.0, "seconds_of": float, "seed": 0, "size": 3, "skip": 2, "start": 1,
     "statistics": statistics, "step": anything, "stop": 5,

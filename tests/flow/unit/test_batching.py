@@ -652,6 +652,25 @@ def test_a_publisher_that_completes_ends_the_open_window_and_the_flow() -> None:
     assert windowed.publisher.cancelled
 
 
+def test_an_element_that_is_made_while_the_publisher_completes_is_discarded() -> None:
+    bell = ManualPublisher[str]()
+    main, discarded = ManualSubscriber[Flow[int]](request=9), list[int]()
+
+    def numbers() -> Iterator[int]:
+        yield 1
+        bell.complete()
+        yield 2
+
+    windows = Flow.from_iterable(numbers()).window(
+        every=10, aligned=True, until=bell, clock=VirtualTime()
+    )
+    windows.do_on_discard(discarded.append).subscribe(main)
+    main.assert_completed()
+    (window,) = main.elements
+    assert window.to_list().run_sync() == [1]
+    assert discarded == [2]
+
+
 def test_windows_that_are_read_later_have_what_came_before_the_publisher_completed() -> None:
     bell = ManualPublisher[str]()
     windowed = Windowed(request=1, until=bell)

@@ -718,6 +718,20 @@ def test_switch_map_switches_without_demand_whatever_is_upstream(upstream: str) 
     subscriber.assert_elements(1, 2)
 
 
+@pytest.mark.parametrize("upstream", HOLD_BACK)
+def test_exhaust_map_discards_without_demand_whatever_is_upstream(upstream: str) -> None:
+    outer, inners = ManualPublisher[str](), Inners()
+    subscriber = ManualSubscriber[Any](request=1)
+    flow = HOLD_BACK[upstream](Flow.from_publisher(outer))
+    flow.filter(lambda x: x != "-").exhaust_map(inners).subscribe(subscriber)
+    outer.next("a")
+    inners["a"].next(1)
+    outer.next("b")
+    inners["a"].complete()
+    outer.next("c")
+    assert [*inners.made] == ["a", "c"]
+
+
 def test_switch_map_takes_what_comes_as_long_as_nothing_is_wanted() -> None:
     outer, inner = ManualPublisher[int](), ManualPublisher[int]()
     subscriber = ManualSubscriber[int](request=1)

@@ -200,11 +200,11 @@ class Flattening(BaseFlow[T_co]):
         was empty.
 
         Emits when: the publisher that is open does.
-        Backpressures when: nothing is wanted; then only 256 elements are taken from upstream.
+        Backpressures when: nothing is wanted; upstream goes on.
         Completes when: upstream and the publisher that is open do.
         Cancels when: the subscriber does, or something fails: upstream and the publisher.
 
-        Demand: once something is wanted, asks upstream for all elements, 256 at a time, and the
+        Demand: once something was wanted, asks upstream for all elements, 256 at a time, and the
         publisher that is open for as many as are wanted.
 
         Errors: the first one, at once: of ``function``, of upstream or of the publisher.

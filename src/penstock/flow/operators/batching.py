@@ -263,6 +263,9 @@ class Windowing(SubstreamRouter):
     def _route(self, element: Any) -> None:
         if self._every is not None and self._every.aligned:
             self._check_events()  # again: to get the element may have taken until the next period
+            if self._concluded:
+                self._lose(element)
+                return
         window = self._window
         if window is not None:
             window.put(element)
