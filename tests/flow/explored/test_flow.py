@@ -185,8 +185,10 @@ def a_hop_with_more_and_more_room(env: Environment) -> None:
         for _ in range(3):
             env.par(foreign.send)
             env.settle()
-            assert subscriber.elements == foreign.all_sent
-            assert 0 < foreign.requested - foreign.sent <= 4
+            # What has been asked for meanwhile is sent as well, perhaps more than is wanted.
+            assert subscriber.elements == foreign.all_sent[:9]
+            assert foreign.requested - len(subscriber.elements) <= 4
+            assert foreign.requested > foreign.sent or len(subscriber.elements) == 9
 
 
 def a_cancel_against_a_hop_with_more_room(env: Environment) -> None:
