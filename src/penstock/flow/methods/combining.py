@@ -292,7 +292,7 @@ class Combining(BaseFlow[T_co]):
             flow.take_until(other)
             a-b|
         """
-        return self._then(TakeUntil(require_publisher("take_until", publisher)))
+        return self._then(TakeUntil("take_until", require_publisher("take_until", publisher)))
 
     def skip_until(self, publisher: Publisher[Any]) -> Flow[T_co]:
         """The elements that come once ``publisher`` has given anything, even if only its end.
@@ -320,7 +320,7 @@ class Combining(BaseFlow[T_co]):
             flow.skip_until(other)
             ----c-d|
         """
-        return self._then(SkipUntil(require_publisher("skip_until", publisher)))
+        return self._then(SkipUntil("skip_until", require_publisher("skip_until", publisher)))
 
     def then(self, publisher: Publisher[A]) -> Flow[A]:
         """No elements, and then those of ``publisher``.

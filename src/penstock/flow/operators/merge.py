@@ -137,20 +137,25 @@ class Race(Combination):
             return
 
 
-class TakeUntil(Stage):
-    """The elements that come before another publisher gives anything, even if only its end."""
+class UntilSignal(Stage):
+    """Something changes with the first signal of another publisher."""
 
-    rerun = EACH_ALONE
     waits = True
 
-    def __init__(self, publisher: Publisher[Any]) -> None:
-        super().__init__("take_until")
+    def __init__(self, name: str, publisher: Publisher[Any]) -> None:
+        super().__init__(name)
         self._publisher = publisher
         self.inputs = (publisher,)
 
     def apply(self, elements: Elements, run: RunContext) -> Elements:
         """Subscribe to the other publisher at once."""
         return started(self.transform(elements, run))
+
+
+class TakeUntil(UntilSignal):
+    """The elements that come before another publisher gives anything, even if only its end."""
+
+    rerun = EACH_ALONE
 
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Check after each element whether it is over."""
@@ -185,20 +190,10 @@ class TakeUntil(Stage):
             discard(run, held)
 
 
-class SkipUntil(Stage):
+class SkipUntil(UntilSignal):
     """The elements that come once another publisher has given anything, even if only its end."""
 
     rerun = BY_TIME
-    waits = True
-
-    def __init__(self, publisher: Publisher[Any]) -> None:
-        super().__init__("skip_until")
-        self._publisher = publisher
-        self.inputs = (publisher,)
-
-    def apply(self, elements: Elements, run: RunContext) -> Elements:
-        """Subscribe to the other publisher at once."""
-        return started(self.transform(elements, run))
 
     def transform(self, elements: Elements, run: RunContext) -> Elements:
         """Discard what comes before the signal; after it there is nothing to do."""
