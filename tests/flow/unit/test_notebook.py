@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from penstock import Flow, ThreadPool, X
+from penstock import Flow, IterablePublisher, ThreadPool, X
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 
@@ -17,6 +17,13 @@ def test_a_flow_is_drawn_with_what_runs_together_in_one_box() -> None:
     drawn = Flow.range(9).filter(X > 1).map(X + 1).named("numbers")._repr_html_()
     assert words(drawn) == "numbers range &rarr; filter map"
     assert drawn.count("border-radius") == 2
+
+
+def test_a_flow_of_several_is_drawn_with_each_of_them() -> None:
+    numbers = Flow.zip(Flow.range(9), IterablePublisher([1])).map(X[0])
+    drawn = Flow.merge(Flow.of(1).filter(X > 1), numbers).enumerate()._repr_html_()
+    inner = "range IterablePublisher &rarr; zip &rarr; map"
+    assert words(drawn) == f"of &rarr; filter {inner} &rarr; merge &rarr; enumerate"
 
 
 def test_where_a_part_runs_is_said_below_it() -> None:

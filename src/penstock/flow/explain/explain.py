@@ -46,7 +46,8 @@ SHARED_RUN: Final = "the shared run"
 def explain(flow: BaseFlow[Any]) -> Explanation:
     """What ``flow`` is made of, and what its runs wait for now."""
     plan = flow.plan
-    return Explanation(plan.title, tuple(segments_of(plan)), tuple(map(run_of, runs_of(flow))))
+    runs = tuple(map(run_of, runs_of(flow)))
+    return Explanation(plan.title, tuple(segments_of(plan)), runs, tuple(inputs_of(plan)))
 
 
 def runs_of(flow: BaseFlow[Any]) -> Iterator[Any]:
@@ -60,6 +61,20 @@ def runs_of(flow: BaseFlow[Any]) -> Iterator[Any]:
         run = reference()
         if run is not None and not run.over:
             yield run
+
+
+def inputs_of(plan: Plan) -> Iterator[Explanation]:
+    """The plans of those that are combined where a plan begins, upstream of its boundaries."""
+    origin = plan.origin
+    if isinstance(origin.upstream, BaseFlow):
+        yield from inputs_of(origin.upstream.plan)
+    elif len(origin.inputs) > 1:
+        for each in origin.inputs:
+            if isinstance(each, BaseFlow):
+                segments, inputs = tuple(segments_of(each.plan)), tuple(inputs_of(each.plan))
+                yield Explanation(each.plan.title, segments, (), inputs)
+            else:
+                yield Explanation("", (ExplainedSegment((type(each).__name__,)),), ())
 
 
 def segments_of(plan: Plan) -> Iterator[ExplainedSegment]:

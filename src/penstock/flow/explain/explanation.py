@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.api import UNBOUNDED
-from penstock.runtime.drawing import box, chain, figure, line, table
+from penstock.runtime.drawing import box, chain, figure, line, stack, table
 
 __all__ = ["ExplainedEdge", "ExplainedRun", "ExplainedSegment", "Explanation"]
 
@@ -120,16 +120,20 @@ class Explanation:
     title: str
     segments: tuple[ExplainedSegment, ...]
     runs: tuple[ExplainedRun, ...]
+    inputs: tuple[Explanation, ...] = ()
+    """The plans of those that the first segment combines; their runs are part of this one's."""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
 
     def drawn_plan(self) -> str:
         """The plan as boxes; operators in one box run in one loop."""
-        return chain(
+        inputs = [stack(each.drawn_plan() for each in self.inputs)] if self.inputs else []
+        boxes = [
             box(*each.operators, caption=f"on {each.executor}" if each.executor else "")
             for each in self.segments
-        )
+        ]
+        return chain([*inputs, *boxes])
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the plan, and for each run who waits for whom, and its edges."""
