@@ -229,12 +229,12 @@ class ErrorHandling(BaseFlow[T_co]):
         directly upstream.
 
         Example:
-            >>> flow = Flow.of("4", "x", "0", "2").map(int).map(lambda x: 8 // x)
+            >>> flow = Flow.of("4", "x", "0", "2").map(int).map(lambda x: 8 / x)
             >>> kept = flow.on_error_continue(lambda text, error: print(f"{text}: {error}"))
             >>> kept.to_list().run_sync()
             x: invalid literal for int() with base 10: 'x'
-            0: integer division or modulo by zero
-            [2, 4]
+            0: division by zero
+            [2.0, 4.0]
 
         Marble:
             4-x-2-|
