@@ -8,38 +8,38 @@ import sys
 PROGRAM = """
 import sys
 import threading
-import time
-import traceback
 
 from penstock import Flow
 from penstock.testing import ManualSubscriber
 from pyspark import SparkContext
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+
+reads = threading.Event()
+load_stream = ArrowStreamSerializer.load_stream
+
+
+def tell_and_load(*arguments):
+    reads.set()
+    yield from load_stream(*arguments)
 
 
 class EndsTheJvm:
-    # Called when Python takes its modules down, and no thread may run Python any more.
+    # Called when Python takes its modules down, and no thread may run Python any more. The one that
+    # reads wants to when the JVM has ended, before that can be waited for.
     def __del__(self):
         SparkContext._gateway.proc.kill()
-        time.sleep(1)
+        SparkContext._gateway.proc.wait()
 
 
 def take_for_ever(row):
     threading.Event().wait()
 
 
-def reads_a_batch():
-    return any(
-        "/pyspark/" in frame.f_code.co_filename and frame.f_code.co_name == "load_stream"
-        for innermost in sys._current_frames().values()
-        for frame, _ in traceback.walk_stack(innermost)
-    )
-
-
+ArrowStreamSerializer.load_stream = tell_and_load
 sys.modules["goes last"] = EndsTheJvm()
 rows = Flow.range(10).map(lambda number: (number,)).on_spark("number long")
 rows.filter(take_for_ever).rows().subscribe(ManualSubscriber(request=1))
-while not reads_a_batch():
-    time.sleep(0.01)
+assert reads.wait(250)
 print("ends")
 """
 
