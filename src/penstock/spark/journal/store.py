@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
-from pyarrow import fs
 
 from penstock.spark.journal.errors import JournalUnusable
+
+if TYPE_CHECKING:
+    from pyarrow import fs  # on demand: it takes as long as the rest of a journal together
 
 __all__ = ["Place", "SegmentFile", "Store", "StoredFile", "local_folder_of", "open_store"]
 
@@ -93,6 +95,8 @@ def open_store(place: Place) -> Store:
         from penstock.spark.journal.local_store import LocalStore
 
         return LocalStore(folder)
+    from pyarrow import fs
+
     from penstock.spark.journal.object_store import ObjectStore
 
     if isinstance(place, fs.FileSystem):
@@ -103,17 +107,19 @@ def open_store(place: Place) -> Store:
 
 def local_folder_of(place: Place) -> str | None:
     """The local folder that is meant, if one is meant."""
+    text = str(place) if isinstance(place, str | PathLike) else None
+    if text == "":
+        raise JournalUnusable("the place of a journal must not be empty")
+    if text is not None and "://" not in text:
+        return text
+    from pyarrow import fs
+
     if isinstance(place, fs.FileSystem):
         return None
-    if not isinstance(place, str | PathLike):
+    if text is None:
         raise TypeError(
             f"a journal is at a folder, at a URI or in a pyarrow.fs.FileSystem, not at {place!r}"
         )
-    text = str(place)
-    if not text:
-        raise JournalUnusable("the place of a journal must not be empty")
-    if "://" not in text:
-        return text
     try:
         file_system, path = fs.FileSystem.from_uri(text)
     except (pa.ArrowInvalid, OSError) as error:
