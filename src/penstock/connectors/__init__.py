@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from penstock.connectors.replaying import replay
     from penstock.connectors.shared.admission import Request
     from penstock.connectors.shared.connection_errors import RemoteError
+    from penstock.connectors.shared.pulled_source import PulledSource, from_pulled
+    from penstock.connectors.shared.reconnecting import ConnectionLost
     from penstock.connectors.shared.server import Server
     from penstock.connectors.shared.writer import Writer
     from penstock.connectors.sqlite.sink import write_sqlite
@@ -36,12 +38,15 @@ if TYPE_CHECKING:
     from penstock.connectors.websocket.source import from_websocket
 
 __all__ = [
+    "ConnectionLost",
     "Event",
     "Line",
+    "PulledSource",
     "RemoteError",
     "Request",
     "Server",
     "Writer",
+    "from_pulled",
     "from_server_sent_events",
     "from_websocket",
     "read_csv",
@@ -62,12 +67,15 @@ __all__ = [
 _load = loader(
     __name__,
     {
+        "ConnectionLost": "shared.reconnecting",
         "Event": "sse.events",
         "Line": "files.tail",
+        "PulledSource": "shared.pulled_source",
         "RemoteError": "shared.connection_errors",
         "Request": "shared.admission",
         "Server": "shared.server",
         "Writer": "shared.writer",
+        "from_pulled": "shared.pulled_source",
         "from_server_sent_events": "sse.source",
         "from_websocket": "websocket.source",
         "read_csv": "files.csv_files",

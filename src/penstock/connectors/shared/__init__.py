@@ -2,6 +2,7 @@
 
 ``remote.py``                 sources at the other end of a connection, which is made again when it
                               is lost
+``pulled_source.py``          sources that are asked for so many elements at a time
 ``access.py``                 what a source shows to a server so that it is let in, and whom it
                               trusts
 ``tls.py``                    transport encryption: whom a source trusts, and what each side shows

@@ -126,9 +126,10 @@ class Reconnecting:
             try:
                 return await session()
             except ConnectionLost as loss:
-                await sleep(self._next_delay(loss))
+                await sleep(self.next_delay(loss))
 
-    def _next_delay(self, loss: ConnectionLost) -> float:
+    def next_delay(self, loss: ConnectionLost) -> float:
+        """The seconds until the next attempt; ``ConnectionError`` if there is none."""
         cause = loss.__cause__
         error = cause if isinstance(cause, Exception) else loss
         delay = next(self._delays, None) if self._policy.covers(error) else None
