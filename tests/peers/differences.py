@@ -7,9 +7,8 @@ for the operators in it, and a fault next to a difference that is meant is still
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from itertools import combinations, count
+from collections.abc import Callable, Mapping
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import reactivex
@@ -22,13 +21,11 @@ from tests.peers.outcome import Outcome
 from tests.peers.runs import PlayedSource, Say, played, run_here, run_there
 from tests.peers.trees import TICK, Source, Tree, operators_in
 from tests.peers.vocabulary import (
-    MANY,
     OPERATORS,
     Call,
     digest,
     merged_twice,
     shifted,
-    shifted_there,
 )
 
 __all__ = ["DIFFERENCES", "Difference", "Judgement", "judge"]
@@ -179,49 +176,13 @@ def buffered(concurrency: Callable[[Call], int]) -> Say:
     )
 
 
-def lags_of(call: Call) -> Iterator[int]:
-    """By how many seconds inner flows are kept apart: multiples that no other operator has."""
-    lag = call.seconds % TICK // 64
-    return count(lag, lag)
-
-
-def apart_here(concurrency: Callable[[Call], int]) -> Say:
-    """Flattening where each inner flow is a little later than the one before it."""
-
-    def say(flow: Any, call: Call) -> Any:
-        lags = lags_of(call)
-        return flow.flat_map(
-            lambda each: shifted(call.other, each).delay(next(lags), clock=call.time),
-            concurrency(call),
-        )
-
-    return say
-
-
-def apart_there(concurrency: Callable[[Call], int]) -> Say:
-    """The same there, where the delay delays no end and no error, either."""
-    delay = holding(delay_of_elements)
-
-    def say(source: Any, call: Call) -> Any:
-        lags = lags_of(call)
-        return source.pipe(
-            rx.map(
-                lambda each: delay(
-                    shifted_there(call.other, each), replace(call, seconds=next(lags))
-                )
-            ),
-            rx.merge(max_concurrent=concurrency(call)),
-        )
-
-    return say
+def subscribed_later(source: Any, call: Call) -> Any:
+    timer = reactivex.timer(call.seconds, scheduler=call.scheduler)
+    return timer.pipe(rx.flat_map(lambda _: source))
 
 
 def as_many_as_given(call: Call) -> int:
     return call.number
-
-
-def as_many_as_come(_: Call) -> int:
-    return MANY
 
 
 DIFFERENCES: dict[str, Difference] = {
@@ -277,17 +238,10 @@ DIFFERENCES: dict[str, Difference] = {
             "flat_map_of_few": buffered(as_many_as_given),
         },
     ),
-    "inner flows take turns at a moment": Difference(
-        "several copies of one flow give something at the same moment, in which each has its turn; "
-        "there the order is that of their timers",
-        here={
-            "flat_map": apart_here(as_many_as_come),
-            "flat_map_of_few": apart_here(as_many_as_given),
-        },
-        there={
-            "flat_map": apart_there(as_many_as_come),
-            "flat_map_of_few": apart_there(as_many_as_given),
-        },
+    "an error overtakes no element that a delayed subscription gives": Difference(
+        "only the subscription is delayed; there each element waits for a stream without elements, "
+        "which may end after the error of that moment",
+        there={"delay_subscription": subscribed_later},
     ),
     "upstream of a zip that waits for partners nothing moves": Difference(
         "not to pull is backpressure again: of what comes meanwhile, merge takes its turns later; "

@@ -55,10 +55,8 @@ EXAMPLES: dict[str, Tree] = {
         apply("throttle", source((0, 1), (1, 2), (4, 3), end=5), ticks=2),
         source((3, 1), end=6),
     ),
-    "inner flows take turns at a moment": apply(
-        "flat_map",
-        source((0, 1), (0, 2), end=1),
-        apply("delay", source((0, 3), (1, 4))),
+    "an error overtakes no element that a delayed subscription gives": apply(
+        "elapsed", apply("delay_subscription", source((0, 1), end=0, error="broken"))
     ),
     "upstream of a zip that waits for partners nothing moves": apply(
         "zip",

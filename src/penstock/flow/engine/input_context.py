@@ -21,14 +21,18 @@ class InputContext(RunContext):
     """A run as one of the inputs of its stages sees it.
 
     ``failed``, ``sized`` and ``opening`` are its own. All else is that of the run.
+
+    ``woken``  whether what was pending may be there, since somebody has noted that it is not
     """
 
     __slots__ = (
-        "_demand", "_whole", "discards", "ended", "failed", "opening", "prepared", "sized",
-        "waiting_at",
+        "_around", "_demand", "_whole", "discards", "ended", "failed", "opening",
+        "prepared", "sized", "waiting_at", "woken",
     )  # fmt: skip
 
     def __init__(self, around: RunContext) -> None:
+        self.woken = True
+        self._around = around
         self._whole = around.whole
         self._demand: RunContext = around._demand if isinstance(around, InputContext) else around
         self.ended = around.ended
@@ -60,8 +64,9 @@ class InputContext(RunContext):
         return self._demand.wanted
 
     def wake(self) -> None:
-        """Pull the run again."""
-        self._whole.wake()
+        """Pull the run again, and this input."""
+        self.woken = True  # first: the run may look before this returns
+        self._around.wake()
 
     def leave_after(self, task: Future[Any]) -> None:
         """Anybody who waits for the end of the run waits for ``task``, too."""
@@ -74,13 +79,12 @@ class UnboundedContext(InputContext):
     From the first element on that is wanted of the run, all are wanted of them.
     """
 
-    __slots__ = ("_around", "_begun")
+    __slots__ = ("_begun",)
 
     def __init__(self, around: RunContext) -> None:
         super().__init__(around)
         self.prepared = around.prepared
         self._demand = self  # for the inputs within
-        self._around = around
         self._begun = False
 
     @property

@@ -58,7 +58,8 @@ class InputElements:
     """
 
     __slots__ = (
-        "_ahead", "_elements", "_head", "_run", "_sized", "_source", "context", "ended", "waits",
+        "_ahead", "_elements", "_head", "_in_vain_for", "_own", "_run", "_sized", "_source",
+        "context", "ended", "waits",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +76,8 @@ class InputElements:
         self._sized = sized
         self.waits = waits
         self.context = run if context is None else context
+        self._own = context if isinstance(context, InputContext) else None
+        self._in_vain_for = -1
         self._head: Any = PENDING
         self._ahead: deque[Any] | None = None
         self.ended = False
@@ -82,11 +85,24 @@ class InputElements:
     def peek(self) -> bool:
         """Whether an element is there. If not, the input waits for one or has ended."""
         if self._head is PENDING and not self.ended:
+            own = self._own
+            if own is not None:  # before looking: what comes from here on is noticed
+                own.woken, wanted = False, own.wanted
             try:
                 self._head = next(self._elements)
             except StopIteration:
                 self.ended = True
+            if own is not None:
+                self._in_vain_for = wanted if self._head is PENDING else -1
         return self._head is not PENDING
+
+    def sleeps(self, wanted: int) -> bool:
+        """Whether peeking again would be in vain: it had nothing, and was not woken since.
+
+        An input asks for what is wanted when it is pulled, so it has to know if more is.
+        """
+        own = self._own
+        return own is not None and not own.woken and wanted <= self._in_vain_for and not self.ended
 
     def ready(self) -> bool:
         """Whether an element is there and wanted. If none is wanted, only check for the end."""
@@ -248,10 +264,13 @@ class RoundRobin:
             # Once in a round: the outer stream may be as large as this one, and so on upstream.
             if not idle and self._admit():
                 yield from self._turn()
-            if self._ring:
+            if not self._ring:
+                if self._outer.exhausted:
+                    return
+            elif self._find_awake():
                 yield from self._turn()
-            elif self._outer.exhausted:
-                return
+            else:
+                idle = len(self._ring)
             idle = 0 if self._moved else idle + 1
             if idle >= max(len(self._ring), 1):
                 yield PENDING
@@ -297,6 +316,18 @@ class RoundRobin:
         self._ring.appendleft(self._open_next(self._outer.take()))
         self._moved = True
         return True
+
+    def _find_awake(self) -> bool:
+        """Turn the ring to an input that may have something; no if there is none.
+
+        Of many inputs most wait at any moment, and pulling them would cost more than the elements.
+        """
+        wanted, ring = self._run.wanted, self._ring
+        for _ in range(len(ring)):
+            if not ring[0].sleeps(wanted):
+                return True
+            ring.rotate(-1)
+        return False
 
     def _turn(self) -> Elements:
         """What the first input of the ring has; it goes to the end of the ring."""
