@@ -40,10 +40,12 @@ class Difference(NamedTuple):
     reason: str
     here: Mapping[str, Say] = {}
     there: Mapping[str, Say] = {}
+    unordered: tuple[str, ...] = ()
+    """Operators with which the elements of one moment may come in any order."""
 
     @property
     def operators(self) -> set[str]:
-        return {*self.here, *self.there}
+        return {*self.here, *self.there, *self.unordered}
 
 
 class Judgement(NamedTuple):
@@ -238,6 +240,10 @@ DIFFERENCES: dict[str, Difference] = {
             "flat_map_of_few": buffered(as_many_as_given),
         },
     ),
+    "inner flows are woken in another order": Difference(
+        "several inner flows give something at the same moment, and none has to be the first one",
+        unordered=("expand", "flat_map", "flat_map_of_few", "flat_map_sequential", "merge"),
+    ),
     "an error overtakes no element that a delayed subscription gives": Difference(
         "only the subscription is delayed; there each element waits for a stream without elements, "
         "which may end after the error of that moment",
@@ -265,7 +271,10 @@ def judge(tree: Tree) -> Judgement:
     concerned = [name for name, each in DIFFERENCES.items() if each.operators & operators_in(tree)]
     for size in range(1, len(concerned) + 1):
         for chosen in combinations(concerned, size):
-            if run_here(tree, words_here(*chosen)) == run_there(tree, words_there(*chosen)):
+            outcomes = run_here(tree, words_here(*chosen)), run_there(tree, words_there(*chosen))
+            if any(DIFFERENCES[name].unordered for name in chosen):
+                outcomes = outcomes[0].sorted_by_time(), outcomes[1].sorted_by_time()
+            if outcomes[0] == outcomes[1]:
                 return Judgement(here, there, chosen)
     return Judgement(here, there, None)
 

@@ -11,12 +11,17 @@ __all__ = ["EXAMPLES"]
 OFFSETS = count(1_000, 37)
 
 
-def source(*elements: tuple[int, int], end: int | None = None, error: str | None = None) -> Source:
+def source(
+    *elements: tuple[int, int],
+    end: int | None = None,
+    error: str | None = None,
+    hot: bool = False,
+) -> Source:
     """Elements and an end after so many ticks, each source a little later than the one before."""
     offset = next(OFFSETS)
     return Source(
         f"source {offset}",
-        hot=False,
+        hot=hot,
         elements=tuple((at * TICK + offset, element) for at, element in elements),
         end=None if end is None else end * TICK + offset,
         error=error,
@@ -54,6 +59,16 @@ EXAMPLES: dict[str, Tree] = {
         "concat_map",
         apply("throttle", source((0, 1), (1, 2), (4, 3), end=5), ticks=2),
         source((3, 1), end=6),
+    ),
+    "inner flows are woken in another order": apply(
+        "flat_map_sequential",
+        source((0, 8), (0, 9), end=0),
+        apply(
+            "expand",
+            source((0, 0), (0, 4), (0, 5), (0, 6), end=1, hot=True),
+            source((0, 5), (2, 4), (3, 6), (4, 7), end=7),
+            number=4,
+        ),
     ),
     "an error overtakes no element that a delayed subscription gives": apply(
         "elapsed", apply("delay_subscription", source((0, 1), end=0, error="broken"))

@@ -29,6 +29,10 @@ class Outcome:
         """The elements without their times."""
         return [element for _, element in self.elements]
 
+    def sorted_by_time(self) -> Outcome:
+        """The same with the elements of each moment in an order that is theirs alone."""
+        return Outcome(sorted(self.elements, key=repr), self.end)
+
     @property
     def ending(self) -> str:
         """How it ended, without the time; nothing if it goes on."""
