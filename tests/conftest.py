@@ -10,6 +10,7 @@ import itertools
 import logging
 import os
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -23,8 +24,16 @@ from tests.order import in_shares
 from tests.quick import look_only_into_the_folder, search_briefly
 from tests.quick_spark import archive_classes, start_quickly
 from tests.rules.fixtures import engine, undelivered, without_gc
+from tests.servers.postgres import postgres_database, postgres_server
 
-__all__ = ["engine", "search_briefly", "undelivered", "without_gc"]
+__all__ = [
+    "engine",
+    "postgres_database",
+    "postgres_server",
+    "search_briefly",
+    "undelivered",
+    "without_gc",
+]
 
 settings.register_profile("quick", deadline=None, derandomize=True)
 settings.register_profile("full", deadline=None, max_examples=500)
@@ -63,6 +72,14 @@ def prepare_openssl() -> None:
     prepare_openssl()
 
 
+def prepare_postgres() -> None:
+    """Find the programs of the server, and what connects to it."""
+    from tests.servers.postgres import prepare_postgres
+
+    import_module("psycopg")
+    prepare_postgres()
+
+
 def prepare_spark_connect() -> None:
     """See to it that a client of Spark Connect can be loaded."""
     from penstock.spark.session.reachable import missing_for_connect
@@ -84,6 +101,7 @@ NEEDS: Final = (
     Need("java_peers", prepare_peers, "THE BRIDGE TO THE JVM WAS NOT CROSSED"),
     Need("openssl", prepare_openssl, "NO CONNECTION WAS ENCRYPTED"),
     Need("browser", prepare_browser, "NO BROWSER HAS SEEN THE DASHBOARD"),
+    Need("postgres", prepare_postgres, "NO TABLE OF POSTGRESQL WAS READ OR WRITTEN"),
     Need("spark_connect", prepare_spark_connect, "SPARK CONNECT WAS NOT TRIED"),
 )
 

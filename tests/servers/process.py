@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from pwd import getpwnam
 from time import monotonic
 from typing import Final
 
@@ -20,6 +22,7 @@ class ServerProcess:
     """A server that can be stopped and started again, or killed, with what it has stored.
 
     ``answers`` says whether it is ready for clients. ``folder`` has what it prints, in ``log.txt``.
+    ``user`` is who runs it, if not the one who runs the tests; ``stop_signal`` lets it end.
     """
 
     def __init__(
@@ -28,11 +31,16 @@ class ServerProcess:
         folder: Path,
         answers: Callable[[], bool],
         environment: Mapping[str, str] | None = None,
+        *,
+        user: str | None = None,
+        stop_signal: signal.Signals = signal.SIGTERM,
     ) -> None:
         self._command = list(command)
         self._folder = folder
         self._answers = answers
         self._environment = environment
+        self._user = user
+        self._stop_signal = stop_signal
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -42,6 +50,8 @@ class ServerProcess:
                 self._command,
                 cwd=self._folder,
                 env=self._environment,
+                user=self._user,
+                group=None if self._user is None else getpwnam(self._user).pw_gid,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -59,7 +69,7 @@ class ServerProcess:
     def stop(self) -> None:
         """Let it end by itself, with all that it has stored."""
         if self._process is not None:
-            self._process.terminate()
+            self._process.send_signal(self._stop_signal)
             try:
                 self._process.wait(PATIENCE)
             except subprocess.TimeoutExpired:
