@@ -23,7 +23,7 @@ SOURCES: Final = (
 )  # fmt: skip
 SINKS: Final = (
     "serve_server_sent_events", "serve_websocket", "write_csv", "write_json_lines",
-    "write_parquet", "write_sqlite", "write_standard_output",
+    "write_parquet", "write_postgres", "write_sqlite", "write_standard_output",
 )  # fmt: skip
 MADE: Final[dict[str, Callable[[Path], Any]]] = {
     "serve_server_sent_events": lambda path: connectors.Server,
@@ -31,6 +31,7 @@ MADE: Final[dict[str, Callable[[Path], Any]]] = {
     "write_csv": lambda path: connectors.write_csv(path, ["a"]).sink,
     "write_json_lines": lambda path: connectors.write_json_lines(path).sink,
     "write_parquet": lambda path: connectors.write_parquet(path).sink,
+    "write_postgres": lambda path: connectors.write_postgres("", "a").sink,
     "write_sqlite": lambda path: connectors.write_sqlite(path, "a").sink,
     "write_standard_output": lambda path: connectors.write_standard_output().sink,
 }

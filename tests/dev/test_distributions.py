@@ -118,6 +118,12 @@ assert writer.wait() and writer.error is None
 (file,) = Path("flights").glob("*.parquet")
 assert read_parquet(file).to_list().run_sync() == [{"delay": 12}, {"delay": -3}]
 """,
+    "postgres": """
+from penstock import Flow
+from penstock.connectors import write_postgres
+Flow.of({"delay": 12}).subscribe(writer := write_postgres("host=127.0.0.1 port=9", "flights"))
+assert writer.wait() and "127.0.0.1:9/ does not answer" in str(writer.error), writer.error
+""",
     "prometheus": OBSERVER
     + """
 from prometheus_client import CollectorRegistry, generate_latest

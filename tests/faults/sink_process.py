@@ -18,7 +18,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from penstock.connectors import write_csv, write_json_lines, write_parquet, write_sqlite
+from penstock.connectors import (
+    Writer,
+    write_csv,
+    write_json_lines,
+    write_parquet,
+    write_sqlite,
+)
 from penstock.connectors.files.text_file import TextFile
 from penstock.connectors.shared import durable_files
 from penstock.connectors.sqlite import table as sqlite_table
@@ -26,7 +32,18 @@ from penstock.delivery import Epoch, RunStart
 from penstock.pipeline.sinks import BatchedSink, SinkBatches
 from tests.faults.crashing import around, nothing
 
-__all__ = ["BATCHES", "CRASHES", "end_in_a_crash", "rows_of", "run_to_the_end"]
+__all__ = [
+    "BATCHES",
+    "CRASHES",
+    "ROOT",
+    "Logs",
+    "at_the",
+    "die",
+    "end_in_a_crash",
+    "rows_of",
+    "run_to_the_end",
+    "write_all",
+]
 
 ROOT: Final = Path(__file__).parents[2]
 BATCHES: Final = 6
@@ -67,7 +84,7 @@ class Logs:
 
 
 def run(folder: Path) -> None:
-    """All batches that are not done, into all sinks, as ``penstock.pipeline`` gives them."""
+    """All batches into files and tables of SQLite."""
     writers = {
         "lines": write_json_lines(folder / "rows.jsonl"),
         "csv": write_csv(folder / "rows.csv", ["number", "text"]),
@@ -78,6 +95,11 @@ def run(folder: Path) -> None:
         "parquet": write_parquet(folder / "rows"),
         "sqlite": write_sqlite(folder / "rows.db", "rows"),
     }
+    write_all(folder, writers)
+
+
+def write_all(folder: Path, writers: dict[str, Writer]) -> None:
+    """All batches that are not done, into all sinks, as ``penstock.pipeline`` gives them."""
     made = {name: writer.sink for name, writer in writers.items()}
     sinks = SinkBatches(made)
     logs = Logs(folder)

@@ -6,6 +6,7 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``sse/``                 server-sent events as sources and sinks
 ``files/``               files of lines, JSON or CSV, as sources and sinks
 ``parquet/``             Parquet files as sources and sinks
+``postgres/``            tables of PostgreSQL as sources and sinks
 ``sqlite/``              tables of SQLite databases as sinks
 ``standard_streams.py``  standard input as a source and standard output as a sink
 ``replaying.py``         recorded elements at the pace at which they were recorded
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from penstock.connectors.files.tail import Line, tail_json_lines
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
+    from penstock.connectors.postgres.sink import write_postgres
     from penstock.connectors.replaying import replay
     from penstock.connectors.shared.admission import Request
     from penstock.connectors.shared.connection_errors import RemoteError
@@ -60,6 +62,7 @@ __all__ = [
     "write_csv",
     "write_json_lines",
     "write_parquet",
+    "write_postgres",
     "write_sqlite",
     "write_standard_output",
 ]
@@ -89,12 +92,13 @@ _load = loader(
         "write_csv": "files.csv_files",
         "write_json_lines": "files.json_lines",
         "write_parquet": "parquet.sink",
+        "write_postgres": "postgres.sink",
         "write_sqlite": "sqlite.sink",
         "write_standard_output": "standard_streams",
     },
 )
 
-_EXTRAS = {"pyarrow": "parquet"}
+_EXTRAS = {"psycopg": "postgres", "pyarrow": "parquet"}
 
 
 def __dir__() -> list[str]:

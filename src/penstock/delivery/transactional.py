@@ -45,7 +45,6 @@ class TransactionalSink(ABC):
         self._commit_rows = commit_rows
         self._clock = clock
         self._chunk: list[Any] = []
-        self._uncommitted = 0
         self._last_commit = 0.0
         self._is_open = False
         self._in_transaction = False
@@ -111,13 +110,22 @@ class TransactionalSink(ABC):
 
     def __call__(self, element: Any) -> None:
         """Take an element."""
-        self._chunk.append(self.row_of(element))
-        self._uncommitted += 1
+        chunk = self._chunk
+        chunk.append(self.row_of(element))
+        if not self._progress.in_batch or len(chunk) >= self._chunk_rows:
+            self._pass_on()
+
+    def take_rows(self, rows: Sequence[Any]) -> None:
+        """Take several rows at once, as ``row_of`` would have made them."""
+        self._chunk.extend(rows)
+        self._pass_on()
+
+    def _pass_on(self) -> None:
         if self._progress.in_batch:
             if len(self._chunk) >= self._chunk_rows:
                 self._insert_chunk()
         elif (
-            self._uncommitted >= self._commit_rows
+            len(self._chunk) >= self._commit_rows
             or self._clock() - self._last_commit >= COMMIT_SECONDS
         ):
             self._commit(None)  # at once: a pause of the stream must not lock others out
@@ -145,10 +153,10 @@ class TransactionalSink(ABC):
         if self._in_transaction:
             if mark is not None:
                 self.store_mark(mark)
-                self._stored = mark
             self.commit_transaction()
             self._in_transaction = False
-        self._uncommitted = 0
+            if mark is not None:
+                self._stored = mark
         self._last_commit = self._clock()
 
     def _insert_chunk(self) -> None:
@@ -170,7 +178,6 @@ class TransactionalSink(ABC):
 
     def _give_up(self) -> None:
         self._chunk = []
-        self._uncommitted = 0
         if self._in_transaction:
             self._in_transaction = False
             self.rollback()

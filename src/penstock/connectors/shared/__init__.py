@@ -21,6 +21,8 @@
 ``connection_errors.py``      how an error of a connection is told: in the log, which nobody can
                               fill, and at the other end
 ``writer.py``                 the subscriber that every sink among the connectors is
+``table_shape.py``            tables as the user wants them: names, columns with their types, keys,
+                              and the SQL for that
 ``durable_files.py``          files that outlive a crash: when something counts as stored, and what
                               if one exists already
 ``formats.py``                elements outside of a program: their fields by name, as JSON, as lines

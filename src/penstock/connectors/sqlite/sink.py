@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from penstock.connectors.shared.durable_files import require_parent
+from penstock.connectors.shared.table_shape import require_key, typed_columns
 from penstock.connectors.shared.writer import Writer
-from penstock.connectors.sqlite.table import CONNECTOR, SqliteTable, TableShape
+from penstock.connectors.sqlite.table import CONNECTOR, SqliteShape, SqliteTable
 from penstock.runtime.arguments import (
     PathGiven,
     require_int,
     require_path,
     require_seconds,
     require_text,
-    require_texts,
 )
 
 __all__ = ["write_sqlite"]
@@ -71,10 +71,10 @@ def write_sqlite(
     """
     file = require_path(CONNECTOR, path)
     require_parent(CONNECTOR, file)
-    shape = TableShape(
+    shape = SqliteShape(
         require_text(CONNECTOR, "table", table),
-        typed_columns(columns),
-        tuple([key] if isinstance(key, str) else require_texts(CONNECTOR, "key", key)),
+        typed_columns(CONNECTOR, columns),
+        require_key(CONNECTOR, key),
     )
     return Writer(
         SqliteTable(
@@ -85,16 +85,3 @@ def write_sqlite(
             timeout=require_seconds(CONNECTOR, "timeout", timeout),
         )
     )
-
-
-def typed_columns(columns: Iterable[str] | Mapping[str, str] | None) -> dict[str, str] | None:
-    """The columns with their types, which are empty if none are said."""
-    if columns is None:
-        return None
-    names = require_texts(CONNECTOR, "columns", columns)
-    types = require_texts(
-        CONNECTOR, "types", columns.values() if isinstance(columns, Mapping) else [""] * len(names)
-    )
-    if len(set(names)) != len(names):
-        raise ValueError(f"{CONNECTOR}: columns must be different names, not {names}")
-    return dict(zip(names, types, strict=True))

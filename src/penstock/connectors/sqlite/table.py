@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, time
@@ -15,104 +15,41 @@ from typing import Any, Final
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.formats import fields_of, values_of
+from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 from penstock.runtime import shorten
 
-__all__ = [
-    "CONNECTOR",
-    "MARKS",
-    "SqliteTable",
-    "TableShape",
-    "quoted",
-    "value_for",
-]
+__all__ = ["CONNECTOR", "SqliteShape", "SqliteTable", "value_for"]
 
 CONNECTOR: Final = "write_sqlite"
-MARKS: Final = "penstock_delivery"
 TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*|")
 PLAIN: Final = (str, bytes, float, bool, type(None))
 INTEGERS: Final = range(-(1 << 63), 1 << 63)
 
 
 @dataclass(frozen=True)
-class TableShape:
-    """A table as the user wants it.
+class SqliteShape(TableShape):
+    """A table of SQLite, which takes small letters and capitals for the same."""
 
-    ``columns``  their types by name, empty where none is said; ``None``: as the first element has
-    ``key``      the columns that tell a row from all others, if there are such
-    """
-
-    table: str
-    columns: dict[str, str] | None
-    key: tuple[str, ...] = ()
+    connector = CONNECTOR
+    types = TYPE
 
     def __post_init__(self) -> None:
-        if self.table.lower() == MARKS:
-            raise ValueError(f"{CONNECTOR}: {MARKS} is where marks are kept; name another table")
         if self.table.lower().startswith("sqlite_"):
             raise ValueError(f"{CONNECTOR}: names that begin with sqlite_ belong to SQLite itself")
-        require_names([self.table], "table")
-        require_names(self.key, "key")
-        if self.columns is not None:
-            self._require_columns(self.columns)
-
-    def of(self, names: Iterable[Any]) -> TableShape:
-        """The same with the columns of the first element."""
-        return TableShape(self.table, dict.fromkeys(names, ""), self.key)
-
-    def _require_columns(self, columns: dict[str, str]) -> None:
-        require_names(columns, "column")
-        if not columns or len({name.lower() for name in columns}) != len(columns):
+        super().__post_init__()
+        if self.columns and len({name.lower() for name in self.columns}) != len(self.columns):
             raise ValueError(
-                f"{CONNECTOR}: columns must be different names, at least one, and SQLite takes "
-                f"small letters and capitals for the same; not so {', '.join(columns) or 'none'}"
+                f"{CONNECTOR}: columns must be different names, and SQLite takes small letters and "
+                f"capitals for the same; not so {', '.join(self.columns)}"
             )
-        for column, kind in columns.items():
-            if not TYPE.fullmatch(kind):
-                raise ValueError(f"{CONNECTOR}: the type of {column} is none of SQL: {kind!r}")
-        if missing := [name for name in self.key if name not in columns]:
-            raise ValueError(
-                f"{CONNECTOR}: the key {missing[0]!r} is none of the columns {', '.join(columns)}"
-            )
-
-    @property
-    def create(self) -> str:
-        """What makes the table."""
-        assert self.columns is not None
-        parts = [f"{quoted(name)} {kind}".rstrip() for name, kind in self.columns.items()]
-        if self.key:
-            parts.append(f"PRIMARY KEY ({joined(self.key)})")
-        return f"CREATE TABLE {quoted(self.table)} ({', '.join(parts)})"
 
     @property
     def insert(self) -> str:
         """What adds a row, or replaces the one with the same key."""
-        assert self.columns is not None
-        values = ", ".join("?" for _ in self.columns)
-        text = f"INSERT INTO {quoted(self.table)} ({joined(self.columns)}) VALUES ({values})"
-        if not self.key:
-            return text
-        others = [name for name in self.columns if name not in self.key]
-        changes = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in others)
-        doing = f"UPDATE SET {changes}" if changes else "NOTHING"
-        return f"{text} ON CONFLICT ({joined(self.key)}) DO {doing}"
-
-
-def quoted(name: str) -> str:
-    """A name that stands for itself, whatever is in it."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def joined(names: Iterable[str]) -> str:
-    """Names in a list."""
-    return ", ".join(map(quoted, names))
-
-
-def require_names(names: Iterable[Any], what: str) -> None:
-    """Refuse names that cannot be used even when quoted."""
-    for name in names:
-        if not isinstance(name, str) or not name or "\0" in name:
-            raise ValueError(f"{CONNECTOR}: {shorten(name)} cannot be the name of a {what}")
+        values = ", ".join("?" for _ in self.names)
+        into = f"INSERT INTO {self.quoted_table} ({joined(self.names)})"
+        return f"{into} VALUES ({values}){self.on_conflict}"
 
 
 def value_for(column: str, value: Any) -> Any:
@@ -137,7 +74,7 @@ class SqliteTable(TransactionalSink):
     """Writes rows into a table; ``mark_name`` is under which name its mark is kept."""
 
     def __init__(
-        self, path: Path, shape: TableShape, *, mark_name: str, commit_rows: int, timeout: float
+        self, path: Path, shape: SqliteShape, *, mark_name: str, commit_rows: int, timeout: float
     ) -> None:
         super().__init__(f"the table {shape.table} in {path}", commit_rows=commit_rows)
         self._path = path
@@ -209,9 +146,8 @@ class SqliteTable(TransactionalSink):
                 raise ValueError(
                     f"{CONNECTOR}: {shorten(element)} has no names for its values; give columns="
                 )
-            self._shape = self._shape.of(named)
-        assert self._shape.columns is not None
-        columns = [*self._shape.columns]
+            self._shape = self._shape.of(dict.fromkeys(named, ""))
+        columns = self._shape.names
         return [
             value_for(column, value)
             for column, value in zip(columns, values_of(CONNECTOR, columns, element), strict=True)

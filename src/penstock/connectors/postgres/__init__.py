@@ -1,0 +1,13 @@
+"""Tables of PostgreSQL as sources and sinks.
+
+``connecting.py``  connections to PostgreSQL: how they are made, what messages call them, what their
+                   errors mean
+``shape.py``       tables of PostgreSQL: their names, the types of columns that Python's values ask
+                   for, the SQL
+``elements.py``    elements as rows: the values of a dictionary, and the rows of an Arrow batch
+``questions.py``   what a sink asks of the server about its table and its mark
+``copying.py``     rows on their way into a table by COPY, kept until they are committed
+``table.py``       a table of PostgreSQL that has each row once, over kills and restarts of either
+                   end
+``sink.py``        tables of PostgreSQL as sinks
+"""

@@ -1,0 +1,116 @@
+"""Connections to PostgreSQL: how they are made, what messages call them, what their errors mean."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+import psycopg
+from psycopg import pq
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from penstock.connectors.shared.reconnecting import ConnectionLost
+from penstock.runtime import printable
+
+__all__ = ["DatabaseAccess", "is_lost", "words_of"]
+
+DEFAULTS: Final = {
+    "connect_timeout": "10",
+    "keepalives_idle": "30",
+    "keepalives_interval": "10",
+    "keepalives_count": "3",
+    "application_name": "penstock",
+}
+LOST: Final = ("57P01", "57P02", "57P03", "25P03", "25P04")
+"""The server is being stopped, has crashed, is starting, or has had enough of an idle client."""
+AGAIN: Final = ("40001", "40P01")
+"""A transaction that got into the way of another one; the next attempt may succeed."""
+
+
+class DatabaseAccess:
+    """What leads to a database; ``address`` is what messages call it, without secrets."""
+
+    def __init__(self, connector: str, conninfo: str) -> None:
+        self.connector = connector
+        if not isinstance(conninfo, str):
+            raise TypeError(
+                f"{connector}: conninfo must be a str, not an object of the class "
+                f"{type(conninfo).__name__}"
+            )
+        try:
+            given: dict[str, Any] = conninfo_to_dict(conninfo)
+        except psycopg.Error:  # whose words repeat a part of it, which may be the password
+            raise ValueError(
+                f"{connector}: conninfo is no connection string of PostgreSQL, such as "
+                "'host=db.example dbname=flights' or 'postgresql://db.example/flights'"
+            ) from None
+        self.address = address_of(given)
+        self._conninfo = make_conninfo(**{**DEFAULTS, **given})
+
+    @property
+    def conninfo(self) -> str:
+        """For another client library; it has the password."""
+        return self._conninfo
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection on which each statement is a transaction, unless one is begun.
+
+        ``ConnectionLost`` if another attempt may help, ``ConnectionError`` if the server answers
+        and does not let us in.
+        """
+        try:
+            return self._connected()
+        except psycopg.OperationalError as error:
+            if pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
+                raise ConnectionLost(words_of(error)) from error
+        try:
+            return self._connected()  # it may have been starting a moment ago
+        except psycopg.OperationalError as error:
+            raise ConnectionError(
+                f"{self.connector}: {self.address} does not let us in: {words_of(error)}"
+            ) from None
+
+    def _connected(self) -> psycopg.Connection[Any]:
+        return psycopg.connect(self._conninfo, autocommit=True)
+
+    def explained(self, error: psycopg.Error) -> Exception:
+        """An error of a statement in one line."""
+        words = f"{self.connector}: {self.address}: {words_of(error)}"
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return PermissionError(words)
+        if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):
+            return LookupError(words)
+        if isinstance(error, psycopg.errors.LockNotAvailable | psycopg.errors.QueryCanceled):
+            return TimeoutError(words)
+        return ValueError(words)
+
+
+def address_of(given: dict[str, Any]) -> str:
+    """Host, port and database, as far as they are said or the environment says them."""
+    if service := given.get("service"):
+        return f"the service {service}"
+    host = given.get("host") or given.get("hostaddr") or os.environ.get("PGHOST") or "localhost"
+    port = given.get("port") or os.environ.get("PGPORT") or "5432"
+    database = given.get("dbname") or os.environ.get("PGDATABASE") or ""
+    return printable(f"postgresql://{host}:{port}/{database}")
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether the connection is gone, or the transaction may succeed when it is tried again."""
+    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
+        return False
+    state = error.sqlstate
+    return state is None or state.startswith("08") or state in LOST or state in AGAIN
+
+
+def words_of(error: psycopg.Error) -> str:
+    """What the server says, or the client library, in one line."""
+    said = (error.diag.message_primary, error.diag.message_detail)
+    words = ": ".join(part for part in said if part) or str(error)
+    return shorten_words(" ".join(words.split()))
+
+
+def shorten_words(words: str, most: int = 400) -> str:
+    """Words of others as they may be shown."""
+    shown = printable(words)
+    return shown if len(shown) <= most else f"{shown[:most]}..."

@@ -1,0 +1,35 @@
+"""Elements as rows: the values of a dictionary, and the rows of an Arrow batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, Final
+
+from penstock.connectors.postgres.shape import CONNECTOR
+
+__all__ = ["CHUNK_ROWS", "rows_in", "values_getter"]
+
+CHUNK_ROWS: Final = 1_000
+"""How many rows are gathered before they are copied."""
+
+
+def rows_in(batch: Any, columns: Iterable[str] | None) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of an Arrow batch or table, some at a time; the columns in this order."""
+    names = batch.schema.names
+    wanted = names if columns is None else [*columns]
+    if sorted(names) != sorted(wanted):
+        raise ValueError(
+            f"{CONNECTOR}: the columns are {', '.join(wanted)}, but a batch has {', '.join(names)}"
+        )
+    for first in range(0, batch.num_rows, CHUNK_ROWS):
+        part = batch.slice(first, CHUNK_ROWS)
+        yield [*zip(*(part.column(name).to_pylist() for name in wanted), strict=True)]
+
+
+def values_getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """What makes a row of a dictionary."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    (name,) = names
+    return lambda element: (element[name],)
