@@ -1,4 +1,4 @@
-"""How fast rows get into tables of PostgreSQL, beside psycopg alone on the same server.
+"""How fast rows get into tables of PostgreSQL and out, beside psycopg alone on the same server.
 
 ``python -m benchmarks.postgres`` starts a server for it.
 """
@@ -6,23 +6,30 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 from collections.abc import Callable
 from itertools import count
 from typing import Any, Final
 
 import psycopg
 import pyarrow as pa
+from psycopg.rows import dict_row
 
-from penstock.connectors import write_postgres
+from penstock.connectors import read_postgres, write_postgres
 from penstock.delivery import Epoch
-from tests.servers.postgres import Database, running_postgres
+from penstock.testing import ManualSubscriber
+from tests.servers.postgres import Database, PostgresServer, running_postgres
 
 __all__ = ["report"]
+
+Pair = tuple[Callable[[], object], Callable[[], object]]
 
 ROWS: Final = 200_000
 BATCH_ROWS: Final = 10_000
 ROUNDS: Final = 9
-BARS: Final = {"write Arrow batches": 0.9}
+MANY: Final = 1_000_000
+FETCH: Final = 1_000
+BARS: Final = {"read rows, one by one": 0.7, "write Arrow batches": 0.9}
 
 
 def report() -> None:
@@ -31,7 +38,9 @@ def report() -> None:
     What the server does is the same for both.
     """
     with running_postgres() as server:
-        pairs = cases(server.database())
+        print_stalled(server)
+        database = server.database()
+        pairs = {**reading(database), **writing(database)}
         best = {name: [0.0, 0.0] for name in pairs}
         for _ in range(ROUNDS):
             for name, pair in pairs.items():
@@ -41,6 +50,20 @@ def report() -> None:
     for name, (bare, ours) in best.items():
         print(f"{name:42} {bare:9,.0f} {ours:9,.0f} {ours / bare:7.2f}{verdict(name, ours / bare)}")
     print()
+
+
+def print_stalled(server: PostgresServer) -> None:
+    """What a subscriber that has had enough for now makes the server and this program do."""
+    database = server.database()
+    query = f"SELECT n, repeat('x', 1000) AS text FROM generate_series(1, {MANY}) AS n"
+    tracemalloc.start()
+    read_postgres(database.logged, query).subscribe(subscriber := ManualSubscriber[Any](request=10))
+    subscriber.await_elements(10)
+    held = tracemalloc.get_traced_memory()[1] / 1e3
+    tracemalloc.stop()
+    subscriber.cancel()
+    fetched = [int(each.split()[2]) for each in server.statements(database, "FETCH")]
+    print(f"10 of {MANY:,} rows of 1 kB requested: {sum(fetched)} fetched, {held:,.0f} kB held\n")
 
 
 def verdict(name: str, ratio: float) -> str:
@@ -56,8 +79,30 @@ def timed(case: Callable[[], object]) -> float:
     return time.process_time() - began
 
 
-def cases(database: Database) -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
-    """The same work by psycopg alone and by ours."""
+def reading(database: Database) -> dict[str, Pair]:
+    """The same rows by psycopg alone and by ours."""
+    database.psql(
+        "CREATE TABLE ready AS SELECT number AS flight, 'airport ' || number % 100 AS origin, "
+        f"number / 7.0::float8 AS delay FROM generate_series(1, {ROWS}) AS number"
+    )
+    database.psql("ALTER TABLE ready ADD PRIMARY KEY (flight)")
+    connection = psycopg.connect(database.conninfo, autocommit=True)
+
+    def read() -> int:
+        with connection.transaction(), connection.cursor("bare", row_factory=dict_row) as cursor:
+            cursor.execute("SELECT * FROM ready ORDER BY flight")
+            seen = 0
+            while some := cursor.fetchmany(FETCH):
+                for _ in some:
+                    seen += 1
+            return seen
+
+    flights = read_postgres(database.conninfo, "SELECT * FROM ready", key="flight", fetch=FETCH)
+    return {"read rows, one by one": (read, lambda: flights.count().run_sync())}
+
+
+def writing(database: Database) -> dict[str, Pair]:
+    """The same, the other way."""
     rows = [
         {"flight": number, "origin": f"airport {number % 100}", "delay": number / 7}
         for number in range(ROWS)

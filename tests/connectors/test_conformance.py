@@ -26,6 +26,7 @@ from penstock.connectors import (
     read_csv,
     read_json_lines,
     read_parquet,
+    read_postgres,
     read_standard_input,
     replay,
     serve_server_sent_events,
@@ -143,6 +144,20 @@ def test_a_parquet_file_keeps_all_rules(files: Files) -> None:
 def test_a_growing_file_keeps_all_rules(files: Files) -> None:
     verify_publisher(
         lambda n: tail_json_lines(files.lines(n)), completes=False, **PROMISES
+    ).raise_if_failed()
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize(
+    "rules", [("1.1", "1.2", "1.5", "3.9"), pytest.param(None, marks=pytest.mark.full)]
+)
+def test_a_query_keeps_all_rules(postgres_database: Database, rules: tuple[str, ...]) -> None:
+    conninfo = postgres_database.conninfo
+    verify_publisher(
+        lambda n: read_postgres(conninfo, f"SELECT * FROM generate_series(1, {n}) AS n", key="n"),
+        rules=rules,
+        failed=lambda: read_postgres(conninfo, "SELECT 1 / 0 AS n"),
+        **OVER_THE_NETWORK,
     ).raise_if_failed()
 
 

@@ -37,6 +37,7 @@ PLACES: Final = ("/usr/lib/postgresql", "/usr/local/pgsql", "/opt/homebrew/opt",
 SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
+    "log_line_prefix": "%d: ",
     "fsync": "off",  # what a process has written outlives the process
     "shared_buffers": "32MB",
     "wal_level": "logical",
@@ -89,6 +90,11 @@ class Database(NamedTuple):
         return f"host=127.0.0.1 port={self.port} dbname={self.name} {access}"
 
     @property
+    def logged(self) -> str:
+        """The same, of which the server writes down each statement."""
+        return f"{self.conninfo} options='-c log_statement=all'"
+
+    @property
     def address(self) -> str:
         """How messages call it."""
         return f"postgresql://127.0.0.1:{self.port}/{self.name}"
@@ -129,6 +135,15 @@ class PostgresServer(ServerProcess):
         made = Database(f"test_{next(self._numbers)}", self.port)
         Database("postgres", self.port).psql(f"CREATE DATABASE {made.name}")
         return made
+
+    def statements(self, database: Database, containing: str) -> list[str]:
+        """What was asked there, of connections that have it logged (``database.logged``)."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [
+            line.rpartition(": ")[2]
+            for line in lines
+            if line.startswith(f"{database.name}: LOG:") and containing in line
+        ]
 
     def kill(self) -> None:
         """``kill -9`` of the process that all others wait for; those end by themselves."""

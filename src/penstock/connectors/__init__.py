@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
     from penstock.connectors.postgres.sink import write_postgres
+    from penstock.connectors.postgres.source import read_postgres
     from penstock.connectors.replaying import replay
     from penstock.connectors.shared.admission import Request
     from penstock.connectors.shared.connection_errors import RemoteError
@@ -54,6 +55,7 @@ __all__ = [
     "read_csv",
     "read_json_lines",
     "read_parquet",
+    "read_postgres",
     "read_standard_input",
     "replay",
     "serve_server_sent_events",
@@ -84,6 +86,7 @@ _load = loader(
         "read_csv": "files.csv_files",
         "read_json_lines": "files.json_lines",
         "read_parquet": "parquet.source",
+        "read_postgres": "postgres.source",
         "read_standard_input": "standard_streams",
         "replay": "replaying",
         "serve_server_sent_events": "sse.server",

@@ -2,6 +2,9 @@
 
 ``connecting.py``  connections to PostgreSQL: how they are made, what messages call them, what their
                    errors mean
+``query.py``       the query of a source: how it is asked for the rows after a key, and where a row
+                   stands
+``source.py``      queries of PostgreSQL as sources
 ``shape.py``       tables of PostgreSQL: their names, the types of columns that Python's values ask
                    for, the SQL
 ``elements.py``    elements as rows: the values of a dictionary, and the rows of an Arrow batch
