@@ -62,6 +62,17 @@ def test_nothing_is_fetched_that_was_not_requested(
     assert max(fetches) <= 100
 
 
+def test_as_many_are_fetched_as_are_ever_taken(
+    postgres_server: PostgresServer, database: Database
+) -> None:
+    for key in (None, "id"):
+        assert (
+            len(ids(read_postgres(database.logged, "SELECT * FROM flights", key=key).take(3))) == 3
+        )
+    fetches = [int(each.split()[2]) for each in postgres_server.statements(database, "FETCH")]
+    assert fetches == [3, 3]
+
+
 def test_the_end_comes_without_another_question(
     postgres_server: PostgresServer, database: Database
 ) -> None:

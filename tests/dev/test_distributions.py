@@ -120,7 +120,7 @@ assert read_parquet(file).to_list().run_sync() == [{"delay": 12}, {"delay": -3}]
 """,
     "postgres": """
 from penstock import Flow
-from penstock.connectors import write_postgres
+from penstock.connectors import read_postgres, read_postgres_changes, write_postgres
 Flow.of({"delay": 12}).subscribe(writer := write_postgres("host=127.0.0.1 port=9", "flights"))
 assert writer.wait() and "127.0.0.1:9/ does not answer" in str(writer.error), writer.error
 """,
@@ -143,6 +143,7 @@ IMPORTED_AS = {
     "jpype1": "jpype",
     "opentelemetry-api": "opentelemetry",
     "prometheus-client": "prometheus_client",
+    "psycopg2-binary": "psycopg2",
 }
 # Not imported by us: Spark Connect asks for it, and the extra says which versions pyspark can take.
 NOT_OURS = {"pandas"}

@@ -41,7 +41,7 @@ SETTINGS: Final = {
     "fsync": "off",  # what a process has written outlives the process
     "shared_buffers": "32MB",
     "wal_level": "logical",
-    "max_prepared_transactions": "2",
+    "max_replication_slots": "100",
 }
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from penstock.connectors.files.tail import Line, tail_json_lines
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
+    from penstock.connectors.postgres.changes import Change, read_postgres_changes
     from penstock.connectors.postgres.sink import write_postgres
     from penstock.connectors.postgres.source import read_postgres
     from penstock.connectors.replaying import replay
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from penstock.connectors.websocket.source import from_websocket
 
 __all__ = [
+    "Change",
     "ConnectionLost",
     "Event",
     "Line",
@@ -56,6 +58,7 @@ __all__ = [
     "read_json_lines",
     "read_parquet",
     "read_postgres",
+    "read_postgres_changes",
     "read_standard_input",
     "replay",
     "serve_server_sent_events",
@@ -72,6 +75,7 @@ __all__ = [
 _load = loader(
     __name__,
     {
+        "Change": "postgres.changes",
         "ConnectionLost": "shared.reconnecting",
         "Event": "sse.events",
         "Line": "files.tail",
@@ -87,6 +91,7 @@ _load = loader(
         "read_json_lines": "files.json_lines",
         "read_parquet": "parquet.source",
         "read_postgres": "postgres.source",
+        "read_postgres_changes": "postgres.changes",
         "read_standard_input": "standard_streams",
         "replay": "replaying",
         "serve_server_sent_events": "sse.server",
@@ -101,7 +106,7 @@ _load = loader(
     },
 )
 
-_EXTRAS = {"psycopg": "postgres", "pyarrow": "parquet"}
+_EXTRAS = {"psycopg": "postgres", "psycopg2": "postgres", "pyarrow": "parquet"}
 
 
 def __dir__() -> list[str]:

@@ -103,6 +103,12 @@ class SparkInput:
         return attrgetter("position") if self.has_positions else self.position_of
 
     @property
+    def on_recorded(self) -> Callable[[Any], object] | None:
+        """Is told up to which position elements are in the journal, if sources may want to know."""
+        resumption = self.resume_mode.resumption
+        return None if resumption is None else resumption.recorded
+
+    @property
     def replays(self) -> bool:
         """Whether the first element after a restart is the one that was not all recorded."""
         resumption = self.resume_mode.resumption

@@ -253,6 +253,7 @@ class SparkRun:
             on_failure=self._fail,
             on_dead_letter=each.on_dead_letter,
             on_appended=ages.note,
+            on_recorded=each.on_recorded,
             position_of=each.recorded_position_of,
             replays=each.replays,
         )

@@ -12,6 +12,7 @@ import pytest
 from penstock import Flow, VirtualTime
 from penstock.flow.resume.planning import CannotResume, resumption_of
 from penstock.flow.resume.resumption import PositionedElement
+from penstock.flow.sources.creating import Resumable
 from penstock.runtime import ThreadPool
 from penstock.testing import ManualPublisher, ManualSubscriber
 
@@ -203,3 +204,31 @@ def test_an_element_without_a_position_ends_the_stream() -> None:
     flow = Flow.resumable(lambda position: Flow.of(1), position=lambda x: None)
     with pytest.raises(ValueError, match="resumable: 1 has no position"):
         run(resumption_of(flow).positioned(None))
+
+
+def test_each_source_is_told_what_is_recorded_of_its_own() -> None:
+    told: list[Any] = []
+
+    def source(name: str) -> Flow[int]:
+        return Flow(
+            Resumable(
+                name,
+                lambda position: Flow.range(position or 0, 9),
+                lambda number: number,
+                on_recorded=lambda position: told.append((name, position)),
+            )
+        )
+
+    with pool() as made:
+        merged = Flow.merge(source("a").map(str), source("b").publish_on(made), Flow.range(3))
+        resumption_of(merged).recorded(["merge", 3, None, 2])
+        resumption_of(merged).recorded(["merge", 4, 7, 2])
+    assert told == [("a", 3), ("a", 4), ("b", 7)]
+
+
+def test_a_source_with_positions_is_asked_for_no_more_than_is_ever_taken() -> None:
+    publisher = ManualPublisher[int]()
+    source = Flow.resumable(lambda position: Flow.from_publisher(publisher), position=str)
+    source.take(3).subscribe(ManualSubscriber[int](request=100))
+    publisher.await_requested(3)
+    assert publisher.requested == 3

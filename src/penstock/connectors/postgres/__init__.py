@@ -5,6 +5,11 @@
 ``query.py``       the query of a source: how it is asked for the rows after a key, and where a row
                    stands
 ``source.py``      queries of PostgreSQL as sources
+``pgoutput.py``    the messages of logical replication, as PostgreSQL's own plug-in ``pgoutput``
+                   writes them
+``slot.py``        a replication slot: what has to be there before it is read, and how much of it
+                   was read
+``changes.py``     changes of tables of PostgreSQL as sources, by logical replication
 ``shape.py``       tables of PostgreSQL: their names, the types of columns that Python's values ask
                    for, the SQL
 ``elements.py``    elements as rows: the values of a dictionary, and the rows of an Arrow batch

@@ -70,6 +70,11 @@ class DatabaseAccess:
                 f"{self.connector}: {self.address} does not let us in: {words_of(error)}"
             ) from None
 
+    def require_running(self) -> None:
+        """``ConnectionLost`` if the server is being stopped, or does not answer any more."""
+        if pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
+            raise ConnectionLost("the server is being stopped")
+
     def _connected(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self._conninfo, autocommit=True)
 

@@ -97,16 +97,23 @@ class CannotResume(ValueError):
 class Resumption(ABC):
     """A flow, and how it goes on.
 
-    ``in_order``  whether elements come in the same order again
-    ``unseen``    what it relies on and cannot know before it runs, one sentence each
+    ``in_order``   whether elements come in the same order again
+    ``upstreams``  where positions come from that are passed on as they are
+    ``unseen``     what it relies on and cannot know before it runs, one sentence each
     """
 
     in_order: bool = True
+    upstreams: tuple[Resumption, ...] = ()
     unseen: tuple[str, ...] = ()
 
     @abstractmethod
     def positioned(self, position: Any) -> Flow[PositionedElement]:
         """The elements after ``position``, each with its own; ``None`` is the beginning."""
+
+    def recorded(self, position: Any) -> None:
+        """Tell the sources that all up to ``position`` is stored."""
+        for each in self.upstreams:
+            each.recorded(position)
 
     def repeating(self) -> Resumption:
         """The same for those to whom the first element after a position must be the same each time.
@@ -145,6 +152,11 @@ class SourceResumption(Resumption):
         """Those that the source tells."""
         return BaseFlow._from(self._origin.at(position)).map(self._positioned)
 
+    def recorded(self, position: Any) -> None:
+        """The source may forget it now."""
+        if self._origin.on_recorded is not None:
+            self._origin.on_recorded(position)
+
     def _positioned(self, element: Any) -> PositionedElement:
         position = self._position_of(element)
         if position is None:
@@ -161,6 +173,7 @@ class BoundaryResumption(Resumption):
     def __init__(self, origin: Origin, upstream: Resumption) -> None:
         self._origin = origin
         self._upstream = upstream
+        self.upstreams = (upstream,)
         self.in_order = upstream.in_order
         self.unseen = upstream.unseen
 
@@ -178,6 +191,7 @@ class StatelessResumption(Resumption):
 
     def __init__(self, upstream: Resumption, stages: Sequence[AnyStage]) -> None:
         self._upstream = upstream
+        self.upstreams = (upstream,)
         self._stages = stages
         self.in_order = upstream.in_order
         self.unseen = upstream.unseen
@@ -220,6 +234,12 @@ class CombinedResumption(Resumption):
         note = AttachPosition("{0}[x[0]], x = x[1]", positions)
         attach = AttachPosition("x = {pair}(({0}[:], x))", positions)
         return extended(merged, [FlattenPortions(self._origin.name), note, attach])
+
+    def recorded(self, position: Any) -> None:
+        """Each input has its own."""
+        for each, at in zip(self._inputs, self._positions(position)[1:], strict=True):
+            if at is not None:
+                each.recorded(at)
 
     def repeating(self) -> Resumption:
         """Unless the inputs take turns as time has it."""

@@ -9,8 +9,8 @@ from itertools import repeat
 from types import GeneratorType
 from typing import Any
 
-from penstock.api import Publisher
-from penstock.flow.base_flow import opened
+from penstock.api import UNBOUNDED, Publisher
+from penstock.flow.base_flow import BaseFlow, extended, opened
 from penstock.flow.checks import require_publisher
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started, unclosed
 from penstock.flow.engine.stage import Origin
@@ -258,6 +258,8 @@ class Resumable(Origin):
     Calls the function on the thread that opens the run.
 
     ``position_of``  tells the position of an element, if it can
+    ``on_recorded``  is told up to which position elements are stored, by a run that stores them, on
+                     the thread that does so
     """
 
     checked = True
@@ -268,9 +270,12 @@ class Resumable(Origin):
         name: str,
         factory: Callable[[Any], Publisher[Any]],
         position_of: Callable[[Any], Any] | None = None,
+        *,
+        on_recorded: Callable[[Any], object] | None = None,
     ) -> None:
         super().__init__(name)
         self.position_of = position_of
+        self.on_recorded = on_recorded
         self._factory = factory
         self._position: object = None
 
@@ -282,5 +287,11 @@ class Resumable(Origin):
 
     def open(self, run: RunContext, per_output: int) -> Elements:
         """Make the publisher, and subscribe to it."""
-        publisher = self._factory(self._position)
-        return opened(require_publisher(self.name, publisher), run, per_output)
+        return self.open_at_most(run, per_output, UNBOUNDED)
+
+    def open_at_most(self, run: RunContext, per_output: int, most: int) -> Elements:
+        """The same, and let it know that no more than ``most`` elements are taken."""
+        publisher = require_publisher(self.name, self._factory(self._position))
+        if most < UNBOUNDED and isinstance(publisher, BaseFlow):
+            publisher = extended(publisher).take(most)
+        return opened(publisher, run, per_output, most=most)

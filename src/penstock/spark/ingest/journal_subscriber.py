@@ -58,6 +58,7 @@ class JournalSubscriber(Drain):
                  fit, a journal that cannot be written. What has come before is still written
     on_dead_letter  gets each element that does not fit; without it, such an element is an error
     on_appended  is told up to which position rows are in the journal, whenever some were added
+    on_recorded  is told up to which position of upstream they are there
     on_sealed    is told that upstream has completed, and that all of it is in the journal
     on_space     is told when the disk is full, and with ``None`` when it no longer is. Meanwhile
                  nothing is asked for, and nothing that has come is lost
@@ -73,6 +74,7 @@ class JournalSubscriber(Drain):
         on_failure: Callable[[Exception], object],
         on_dead_letter: Callable[[Any], object] | None = None,
         on_appended: Callable[[int], object] | None = None,
+        on_recorded: Callable[[Any], object] | None = None,
         on_sealed: Callable[[], object] | None = None,
         on_space: Callable[[NoSpace | None], object] | None = None,
         position_of: Callable[[Any], object] | None = None,
@@ -89,6 +91,7 @@ class JournalSubscriber(Drain):
         self._on_failure = on_failure
         self._on_dead_letter = on_dead_letter
         self._on_appended = on_appended
+        self._on_recorded = on_recorded
         self._on_sealed = on_sealed
         self._on_space = on_space or log_space
         self._position_of = position_of
@@ -316,6 +319,8 @@ class JournalSubscriber(Drain):
         self._waits_for_room = not journal.room
         if self._on_appended is not None:
             self._tell(partial(self._on_appended, journal.end))
+        if self._on_recorded is not None and self._position is not None:
+            self._tell(partial(self._on_recorded, self._position))
         if self._full is not None:
             self._full = None
             self._tell(partial(self._on_space, None))

@@ -1,0 +1,111 @@
+"""A replication slot: what has to be there before it is read, and how much of it was read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import psycopg
+
+from penstock.connectors.postgres.connecting import DatabaseAccess, is_lost, words_of
+from penstock.connectors.postgres.pgoutput import lsn_of, lsn_text
+from penstock.connectors.shared.reconnecting import ConnectionLost
+
+__all__ = ["CONNECTOR", "Recorded", "ReplicationSlot"]
+
+CONNECTOR: Final = "read_postgres_changes"
+PLUGIN: Final = "pgoutput"
+Connection = psycopg.Connection[Any]
+
+
+class Recorded:
+    """Up to which commit a pipeline has recorded the changes; written and read on any thread."""
+
+    def __init__(self) -> None:
+        self.lsn = 0
+
+    def up_to(self, position: Sequence[Any]) -> None:
+        """All changes up to this position are stored, and are never asked for again."""
+        self.lsn = max(self.lsn, lsn_of(position[0]))
+
+
+class ReplicationSlot:
+    """The slot that is read, and the publications that say of which tables."""
+
+    def __init__(
+        self, access: DatabaseAccess, name: str, publications: Sequence[str], *, create: bool
+    ) -> None:
+        self.access = access
+        self.name = name
+        self.publications = publications
+        self._create = create
+
+    def require_ready(self, before: int | None) -> None:
+        """Refuse a slot from which the changes after the place ``before`` cannot be read."""
+        with self.access.connect() as connection:
+            try:
+                self._require_rights(connection)
+                self._require_publications(connection)
+                self._require_slot(connection, before)
+            except psycopg.Error as error:
+                if is_lost(error):
+                    raise ConnectionLost(words_of(error)) from error
+                raise self.access.explained(error) from None
+
+    def _require_rights(self, connection: Connection) -> None:
+        asked = "SELECT rolreplication OR rolsuper, rolname FROM pg_roles WHERE rolname = user"
+        for may_replicate, name in connection.execute(asked):
+            if not may_replicate:
+                raise PermissionError(
+                    f"{self._place}: the role {name} may not replicate; "
+                    f'ALTER ROLE "{name}" REPLICATION lets it'
+                )
+
+    def _require_publications(self, connection: Connection) -> None:
+        asked = "SELECT pubname FROM pg_publication WHERE pubname = ANY(%s)"
+        found = {row[0] for row in connection.execute(asked, ([*self.publications],))}
+        for name in self.publications:
+            if name not in found:
+                raise LookupError(
+                    f"{self._place}: there is no publication {name}; CREATE PUBLICATION {name} FOR "
+                    "TABLE ... makes one"
+                )
+
+    def _require_slot(self, connection: Connection, before: int | None) -> None:
+        asked = (
+            "SELECT plugin, database = current_database(), confirmed_flush_lsn::text "
+            "FROM pg_replication_slots WHERE slot_name = %s"
+        )
+        found = connection.execute(asked, (self.name,)).fetchall()
+        if not found:
+            self._made(connection, before)
+            return
+        ((plugin, is_here, confirmed),) = found
+        if plugin != PLUGIN or not is_here:
+            raise ValueError(
+                f"{self._place}: the slot {self.name} is not one of this database with the plug-in "
+                f"{PLUGIN}; name another one"
+            )
+        if before is not None and confirmed is not None and lsn_of(confirmed) > before:
+            raise LookupError(
+                f"{self._place}: the slot {self.name} was confirmed up to {confirmed}, and the "
+                f"changes after {lsn_text(before)} are asked for, so some are gone: the "
+                "checkpoint is older than the slot, or somebody else has read it"
+            )
+
+    def _made(self, connection: Connection, before: int | None) -> None:
+        if not self._create:
+            raise LookupError(
+                f"{self._place}: there is no slot {self.name}; create_slot=True makes it, or "
+                f"SELECT pg_create_logical_replication_slot('{self.name}', '{PLUGIN}')"
+            )
+        if before is not None:
+            raise LookupError(
+                f"{self._place}: there is no slot {self.name} any more, and the changes after "
+                f"{lsn_text(before)} are gone with it; begin again with another checkpoint"
+            )
+        connection.execute("SELECT pg_create_logical_replication_slot(%s, %s)", (self.name, PLUGIN))
+
+    @property
+    def _place(self) -> str:
+        return f"{CONNECTOR}: {self.access.address}"

@@ -1,0 +1,309 @@
+"""Changes of tables of PostgreSQL, made and looked at by ``psql``."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from penstock import Flow, Retry
+from penstock.connectors import Change, read_postgres_changes
+from penstock.connectors.postgres import changes as changes_module
+from penstock.connectors.postgres.pgoutput import lsn_of
+from penstock.flow.resume.planning import resumption_of
+from penstock.testing import ManualSubscriber
+from tests.servers.postgres import PASSWORD, Database, PostgresServer
+
+pytestmark = pytest.mark.postgres
+
+QUICKLY = Retry(times=None, backoff=0.05, longest=0.05)
+ONCE = Retry(times=0)
+
+
+@pytest.fixture
+def database(postgres_database: Database) -> Database:
+    postgres_database.psql("CREATE TABLE flights (id bigint PRIMARY KEY, origin text)")
+    postgres_database.psql("CREATE PUBLICATION flights FOR TABLE flights")
+    postgres_database.psql(
+        f"SELECT pg_create_logical_replication_slot('{postgres_database.name}', 'pgoutput')"
+    )
+    return postgres_database
+
+
+@pytest.fixture
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What may be confirmed is confirmed with each fetch; a server that is silent is asked soon."""
+    monkeypatch.setattr(changes_module, "CONFIRM_SECONDS", 0.0)
+    monkeypatch.setattr(changes_module, "IDLE_SECONDS", 0.2)
+
+
+def changes_of(database: Database, **options: Any) -> Flow[Change]:
+    options = {"reconnect": QUICKLY, **options}
+    return read_postgres_changes(database.conninfo, database.name, "flights", **options)
+
+
+def first(count: int, flow: Flow[Change]) -> list[Change]:
+    return flow.take(count).to_list().run_sync() or []
+
+
+def confirmed(database: Database) -> int:
+    ((lsn,),) = database.psql(
+        f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{database.name}'"
+    )
+    return lsn_of(lsn)
+
+
+def insert(database: Database, first_id: int, end: int, each: int = 1_000_000) -> None:
+    """The rows of these ids, so many in a transaction."""
+    for begin in range(first_id, end, each):
+        last = min(begin + each, end) - 1
+        database.psql(
+            f"INSERT INTO flights SELECT n, 'JFK' FROM generate_series({begin}, {last}) AS n"
+        )
+
+
+def test_each_kind_of_change_is_told_with_its_row(database: Database) -> None:
+    for statement in (
+        "INSERT INTO flights VALUES (1, 'JFK'), (2, NULL)",
+        "UPDATE flights SET origin = 'EWR' WHERE id = 1",
+        "UPDATE flights SET id = 3 WHERE id = 2",
+        "DELETE FROM flights WHERE id = 1",
+        "TRUNCATE flights",
+    ):
+        database.psql(statement)
+    changes = first(6, changes_of(database))
+    assert [(each.kind, each.row, each.old) for each in changes] == [
+        ("insert", {"id": 1, "origin": "JFK"}, None),
+        ("insert", {"id": 2, "origin": None}, None),
+        ("update", {"id": 1, "origin": "EWR"}, None),
+        ("update", {"id": 3, "origin": None}, {"id": 2}),
+        ("delete", None, {"id": 1}),
+        ("truncate", None, None),
+    ]
+    assert {each.table for each in changes} == {"public.flights"}
+    assert [each.number for each in changes] == [0, 1, 0, 0, 0, 0]
+    places = [lsn_of(each.lsn) for each in changes]
+    assert places[0] == places[1] < places[2] < places[3] < places[4] < places[5]
+
+
+def test_transactions_come_whole_and_in_the_order_of_their_commits(database: Database) -> None:
+    database.psql("BEGIN; INSERT INTO flights VALUES (1, ''); ROLLBACK")
+    database.psql(
+        "BEGIN; INSERT INTO flights VALUES (2, ''); SAVEPOINT a;"
+        "INSERT INTO flights VALUES (3, '');"
+        "ROLLBACK TO a; INSERT INTO flights VALUES (4, ''); COMMIT"
+    )
+    database.psql("CREATE TABLE others (id int); INSERT INTO others VALUES (1)")
+    database.psql("INSERT INTO flights VALUES (5, '')")
+    changes = first(3, changes_of(database))
+    assert [each.row and each.row["id"] for each in changes] == [2, 4, 5]
+    assert [each.number for each in changes] == [0, 1, 0]
+
+
+def test_values_have_the_types_that_a_query_gives(database: Database) -> None:
+    database.psql(
+        "ALTER TABLE flights ADD at date, ADD cost numeric, ADD late bool, ADD more jsonb, "
+        "ADD tags text[]; CREATE TYPE mood AS ENUM ('fine'); ALTER TABLE flights ADD mood mood"
+    )
+    database.psql(
+        "INSERT INTO flights VALUES "
+        "(1, 'é', '2013-02-08', 12.30, true, '{\"a\": [1]}', '{a,NULL}', 'fine')"
+    )
+    (change,) = first(1, changes_of(database))
+    assert change.row == {
+        "id": 1, "origin": "é", "at": date(2013, 2, 8), "cost": Decimal("12.30"), "late": True,
+        "more": {"a": [1]}, "tags": ["a", None], "mood": "fine",
+    }  # fmt: skip
+
+
+def test_a_large_value_that_was_not_changed_is_left_out_unless_the_server_tells_it(
+    database: Database,
+) -> None:
+    database.psql("ALTER TABLE flights ALTER origin SET STORAGE EXTERNAL")
+    database.psql("INSERT INTO flights VALUES (1, repeat('x', 10000))")
+    database.psql("UPDATE flights SET id = id + 1")
+    database.psql("ALTER TABLE flights REPLICA IDENTITY FULL")
+    database.psql("UPDATE flights SET id = id + 1")
+    _, short, full = first(3, changes_of(database))
+    assert (short.row, short.old) == ({"id": 2}, {"id": 1})
+    assert full.row == {"id": 3, "origin": "x" * 10_000}
+    assert full.old == {"id": 2, "origin": "x" * 10_000}
+
+
+def test_a_table_that_is_changed_in_the_middle_has_its_new_columns(database: Database) -> None:
+    changes_of(database).subscribe(subscriber := ManualSubscriber[Change](request=3))
+    with closing(subscriber):
+        insert(database, 1, 2)
+        subscriber.await_elements(1)
+        database.psql("ALTER TABLE flights DROP COLUMN origin, ADD COLUMN delay int DEFAULT 7")
+        database.psql("INSERT INTO flights VALUES (2)")
+        subscriber.await_elements(2)
+    assert subscriber.elements[1].row == {"id": 2, "delay": 7}
+
+
+def test_a_flow_goes_on_after_a_position_within_a_transaction(database: Database) -> None:
+    insert(database, 1, 11)
+    insert(database, 11, 13)
+    before = first(4, changes_of(database))
+    after = first(8, changes_of(database, after=before[-1].position))
+    assert [each.row and each.row["id"] for each in before + after] == [*range(1, 13)]
+
+
+@pytest.mark.usefixtures("often")
+def test_only_transactions_before_the_last_one_that_was_delivered_are_confirmed(
+    database: Database,
+) -> None:
+    insert(database, 1, 31, each=10)
+    start = confirmed(database)
+    assert len(first(4, changes_of(database))) == 4
+    assert confirmed(database) == start
+    changes_of(database, fetch=5).subscribe(subscriber := ManualSubscriber[Change](request=31))
+    with closing(subscriber):
+        subscriber.await_elements(30)
+        commits = [lsn_of(each.lsn) for each in subscriber.elements]
+        await_confirmed(database, commits[19])
+        assert confirmed(database) == commits[20]
+    again = [each.row and each.row["id"] for each in first(10, changes_of(database))]
+    assert again == [*range(21, 31)]
+
+
+def await_confirmed(database: Database, above: int) -> int:
+    while (reached := confirmed(database)) <= above:
+        pass
+    return reached
+
+
+@pytest.mark.usefixtures("often")
+def test_a_pipeline_confirms_what_it_has_recorded_and_no_more(database: Database) -> None:
+    insert(database, 1, 31, each=10)
+    start = confirmed(database)
+    resumption = resumption_of(changes_of(database).map(lambda change: change.row))
+    resumption.positioned(None).subscribe(subscriber := ManualSubscriber[Any](request=30))
+    with closing(subscriber):
+        subscriber.await_elements(30)
+        insert(database, 31, 33)
+        subscriber.request(1)
+        subscriber.await_elements(31)
+        assert confirmed(database) == start
+        resumption.recorded(subscriber.elements[14].position)
+        subscriber.request(1)
+        subscriber.await_elements(32)
+        subscriber.request(1)
+        second = lsn_of(subscriber.elements[14].position[0])
+        assert await_confirmed(database, start) == second
+    again = resumption_of(changes_of(database)).positioned(subscriber.elements[14].position)
+    rows = [each.element.row["id"] for each in again.take(17).to_list().run_sync() or []]
+    assert rows == [*range(16, 33)]
+
+
+@pytest.mark.usefixtures("often")
+def test_a_position_whose_changes_are_gone_is_refused(database: Database) -> None:
+    insert(database, 1, 31, each=10)
+    (old,) = first(1, changes_of(database))
+    changes_of(database).subscribe(subscriber := ManualSubscriber[Change](request=31))
+    with closing(subscriber):
+        subscriber.await_elements(30)
+        await_confirmed(database, lsn_of(old.lsn))
+    with pytest.raises(LookupError, match="was confirmed up to .* so some are gone"):
+        first(1, changes_of(database, after=old.position, reconnect=ONCE))
+
+
+@pytest.mark.usefixtures("often")
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_server_that_goes_away_loses_no_change(
+    postgres_server: PostgresServer, database: Database, is_killed: bool
+) -> None:
+    insert(database, 1, 2_001, each=700)
+    resumption = resumption_of(changes_of(database, fetch=100))
+    resumption.positioned(None).map(lambda pair: pair.element).subscribe(
+        subscriber := ManualSubscriber[Change](request=950 if is_killed else 3_000)
+    )
+    with closing(subscriber):
+        subscriber.await_elements(950)
+        (postgres_server.kill if is_killed else postgres_server.stop)()
+        if is_killed:
+            subscriber.request(2_050)
+        postgres_server.start()
+        insert(database, 2_001, 2_101)
+        subscriber.await_elements(2_100)
+        ids = [each.row and each.row["id"] for each in subscriber.elements]
+    assert ids == [*range(1, 2_101)]
+
+
+def test_a_slot_is_made_if_it_shall_be_and_stays(database: Database) -> None:
+    name = f"{database.name}_made"
+    flow = read_postgres_changes(
+        database.conninfo, name, "flights", create_slot=True, reconnect=QUICKLY
+    )
+    flow.subscribe(subscriber := ManualSubscriber[Change](request=1))
+    with closing(subscriber):
+        count = f"SELECT count(*) FROM pg_replication_slots WHERE slot_name = '{name}' AND active"
+        while database.psql(count) == [("0",)]:
+            pass
+        insert(database, 1, 2)
+        subscriber.await_elements(1)
+    assert [each.row and each.row["id"] for each in first(1, flow)] == [1]
+
+
+@pytest.mark.parametrize(
+    ("slot", "publication", "kind", "words"),
+    [
+        ("nowhere", "flights", LookupError, "there is no slot nowhere; create_slot=True makes it"),
+        ("{name}", "nobody", LookupError, "there is no publication nobody; CREATE PUBLICATION"),
+        ("{name}_physical", "flights", ValueError, "is not one of this database with the plug-in"),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_makes_it(
+    database: Database, slot: str, publication: str, kind: type[Exception], words: str
+) -> None:
+    database.psql(f"SELECT pg_create_physical_replication_slot('{database.name}_physical')")
+    flow = read_postgres_changes(
+        database.conninfo, slot.format(name=database.name), publication, reconnect=ONCE
+    )
+    with pytest.raises(kind, match=words) as refused:
+        first(1, flow)
+    assert "\n" not in str(refused.value)
+    assert PASSWORD not in str(refused.value)
+
+
+def test_a_role_that_may_not_replicate_is_told(database: Database) -> None:
+    name = f"guest_of_{database.name}"
+    database.psql(f"CREATE ROLE {name} LOGIN PASSWORD 'guest'")
+    guest = f"{database.conninfo} user={name} password=guest"
+    with pytest.raises(PermissionError, match=f'ALTER ROLE "{name}" REPLICATION lets it'):
+        first(1, read_postgres_changes(guest, database.name, "flights", reconnect=ONCE))
+
+
+def test_a_slot_that_somebody_else_reads_is_waited_for(database: Database) -> None:
+    told: list[str] = []
+    insert(database, 1, 2)
+    changes_of(database).subscribe(reader := ManualSubscriber[Change](request=2))
+    with closing(reader):
+        reader.await_elements(1)
+        waiting = changes_of(database, on_state=told.append)
+        waiting.subscribe(second := ManualSubscriber[Change](request=1))
+        while not told:
+            pass
+        reader.cancel()
+        second.await_elements(1)
+    assert "is active for PID" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"slot": "Flights"}, "the name of a slot has small letters"),
+        ({"slot": ""}, "slot must not be empty"),
+        ({"publication": []}, "publication must be a name, or several"),
+        ({"after": 7}, "after must be the position of a change"),
+        ({"after": ["x", 0]}, "after must be the position of a change"),
+        ({"fetch": 0}, "fetch must be at least 1"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_at_once(options: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"slot": "flights", "publication": "flights", **options}
+    with pytest.raises(ValueError, match=words):
+        read_postgres_changes("", given.pop("slot"), given.pop("publication"), **given)
