@@ -60,7 +60,7 @@ def test_a_pipeline_that_was_stopped_has_each_change_of_a_table(
 ) -> None:
     database = postgres_database
     database.psql("CREATE TABLE flights (id bigint PRIMARY KEY)")
-    database.psql("CREATE PUBLICATION flights FOR TABLE flights")
+    database.psql(f"CREATE PUBLICATION {database.name} FOR TABLE flights")
     database.psql(f"SELECT pg_create_logical_replication_slot('{database.name}', 'pgoutput')")
     asked = (
         f"SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '{database.name}'"
@@ -75,7 +75,7 @@ def test_a_pipeline_that_was_stopped_has_each_change_of_a_table(
         return {"number": -1 if change.row is None else change.row["id"]}
 
     def pipeline() -> SparkFlow:
-        changes = read_postgres_changes(database.conninfo, database.name, "flights")
+        changes = read_postgres_changes(database.conninfo, database.name, database.name)
         return changes.map(number_of).on_spark(
             "number long", checkpoint=tmp_path, max_rows=300, batch_rows=100
         )

@@ -26,7 +26,7 @@ ONCE = Retry(times=0)
 @pytest.fixture
 def database(postgres_database: Database) -> Database:
     postgres_database.psql("CREATE TABLE flights (id bigint PRIMARY KEY, origin text)")
-    postgres_database.psql("CREATE PUBLICATION flights FOR TABLE flights")
+    postgres_database.psql(f"CREATE PUBLICATION {postgres_database.name} FOR TABLE flights")
     postgres_database.psql(
         f"SELECT pg_create_logical_replication_slot('{postgres_database.name}', 'pgoutput')"
     )
@@ -42,7 +42,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def changes_of(database: Database, **options: Any) -> Flow[Change]:
     options = {"reconnect": QUICKLY, **options}
-    return read_postgres_changes(database.conninfo, database.name, "flights", **options)
+    return read_postgres_changes(database.conninfo, database.name, database.name, **options)
 
 
 def first(count: int, flow: Flow[Change]) -> list[Change]:
@@ -83,7 +83,7 @@ def test_each_kind_of_change_is_told_with_its_row(database: Database) -> None:
         ("delete", None, {"id": 1}),
         ("truncate", None, None),
     ]
-    assert {each.table for each in changes} == {"public.flights"}
+    assert {each.table for each in changes} == {f"{database.name}.flights"}
     assert [each.number for each in changes] == [0, 1, 0, 0, 0, 0]
     places = [lsn_of(each.lsn) for each in changes]
     assert places[0] == places[1] < places[2] < places[3] < places[4] < places[5]
@@ -236,7 +236,7 @@ def test_a_server_that_goes_away_loses_no_change(
 def test_a_slot_is_made_if_it_shall_be_and_stays(database: Database) -> None:
     name = f"{database.name}_made"
     flow = read_postgres_changes(
-        database.conninfo, name, "flights", create_slot=True, reconnect=QUICKLY
+        database.conninfo, name, database.name, create_slot=True, reconnect=QUICKLY
     )
     flow.subscribe(subscriber := ManualSubscriber[Change](request=1))
     with closing(subscriber):
@@ -251,9 +251,9 @@ def test_a_slot_is_made_if_it_shall_be_and_stays(database: Database) -> None:
 @pytest.mark.parametrize(
     ("slot", "publication", "kind", "words"),
     [
-        ("nowhere", "flights", LookupError, "there is no slot nowhere; create_slot=True makes it"),
+        ("nowhere", "{name}", LookupError, "there is no slot nowhere; create_slot=True makes it"),
         ("{name}", "nobody", LookupError, "there is no publication nobody; CREATE PUBLICATION"),
-        ("{name}_physical", "flights", ValueError, "is not one of this database with the plug-in"),
+        ("{name}_physical", "{name}", ValueError, "is not one of this database with the plug-in"),
     ],
 )
 def test_what_is_not_there_is_said_with_what_makes_it(
@@ -261,7 +261,10 @@ def test_what_is_not_there_is_said_with_what_makes_it(
 ) -> None:
     database.psql(f"SELECT pg_create_physical_replication_slot('{database.name}_physical')")
     flow = read_postgres_changes(
-        database.conninfo, slot.format(name=database.name), publication, reconnect=ONCE
+        database.conninfo,
+        slot.format(name=database.name),
+        publication.format(name=database.name),
+        reconnect=ONCE,
     )
     with pytest.raises(kind, match=words) as refused:
         first(1, flow)
@@ -274,7 +277,7 @@ def test_a_role_that_may_not_replicate_is_told(database: Database) -> None:
     database.psql(f"CREATE ROLE {name} LOGIN PASSWORD 'guest'")
     guest = f"{database.conninfo} user={name} password=guest"
     with pytest.raises(PermissionError, match=f'ALTER ROLE "{name}" REPLICATION lets it'):
-        first(1, read_postgres_changes(guest, database.name, "flights", reconnect=ONCE))
+        first(1, read_postgres_changes(guest, database.name, database.name, reconnect=ONCE))
 
 
 def test_a_slot_that_somebody_else_reads_is_waited_for(database: Database) -> None:
@@ -285,10 +288,11 @@ def test_a_slot_that_somebody_else_reads_is_waited_for(database: Database) -> No
         reader.await_elements(1)
         waiting = changes_of(database, on_state=told.append)
         waiting.subscribe(second := ManualSubscriber[Change](request=1))
-        while not told:
-            pass
-        reader.cancel()
-        second.await_elements(1)
+        with closing(second):
+            while not told:
+                pass
+            reader.cancel()
+            second.await_elements(1)
     assert "is active for PID" in told[0]
 
 

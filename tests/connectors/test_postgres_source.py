@@ -205,7 +205,7 @@ def test_a_lost_connection_without_a_key_is_an_error_that_names_the_remedy(
 def end_others(database: Database) -> None:
     database.psql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-        "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        f"WHERE application_name = '{database.name}'"
     )
 
 
@@ -216,8 +216,8 @@ def test_a_query_that_still_runs_is_cancelled_at_the_server(database: Database) 
     while database.psql(active) == [("0",)]:
         pass
     subscriber.cancel()
-    ours = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'penstock'"
-    while database.psql(f"{ours} AND datname = current_database()") != [("0",)]:
+    ours = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{database.name}'"
+    while database.psql(ours) != [("0",)]:
         pass
     assert subscriber.elements == []
 

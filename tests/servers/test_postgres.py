@@ -20,5 +20,5 @@ def test_what_is_stored_outlives_a_stop_and_a_kill() -> None:
         assert database.psql("SELECT * FROM numbers") == [("0",), ("1",)]
 
 
-def test_two_tests_have_two_databases(postgres_database: Database) -> None:
-    assert postgres_database.psql("SELECT current_database()") == [(postgres_database.name,)]
+def test_two_tests_have_two_schemas(postgres_database: Database) -> None:
+    assert postgres_database.psql("SELECT current_schema()") == [(postgres_database.name,)]
