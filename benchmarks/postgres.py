@@ -8,14 +8,18 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Callable
+from contextlib import closing
 from itertools import count
+from select import select
 from typing import Any, Final
 
 import psycopg
+import psycopg2
 import pyarrow as pa
 from psycopg.rows import dict_row
+from psycopg2.extras import LogicalReplicationConnection
 
-from penstock.connectors import read_postgres, write_postgres
+from penstock.connectors import read_postgres, read_postgres_changes, write_postgres
 from penstock.delivery import Epoch
 from penstock.testing import ManualSubscriber
 from tests.servers.postgres import Database, PostgresServer, running_postgres
@@ -40,7 +44,7 @@ def report() -> None:
     with running_postgres() as server:
         print_stalled(server)
         database = server.database()
-        pairs = {**reading(database), **writing(database)}
+        pairs = {**reading(database), **replicating(database), **writing(database)}
         best = {name: [0.0, 0.0] for name in pairs}
         for _ in range(ROUNDS):
             for name, pair in pairs.items():
@@ -99,6 +103,37 @@ def reading(database: Database) -> dict[str, Pair]:
 
     flights = read_postgres(database.conninfo, "SELECT * FROM ready", key="flight", fetch=FETCH)
     return {"read rows, one by one": (read, lambda: flights.count().run_sync())}
+
+
+def replicating(database: Database) -> dict[str, Pair]:
+    """The same changes by psycopg2 alone, which only receives them, and by ours."""
+    name = database.name
+    database.psql("CREATE TABLE changing (LIKE ready)")
+    database.psql(f"CREATE PUBLICATION {name} FOR TABLE changing")
+    database.psql(f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
+    database.psql("INSERT INTO changing SELECT * FROM ready")  # one transaction, which stays
+
+    def receive() -> None:
+        with (
+            closing(
+                psycopg2.connect(database.conninfo, connection_factory=LogicalReplicationConnection)
+            ) as connection,
+            connection.cursor() as cursor,
+        ):
+            options = {"proto_version": "1", "publication_names": name}
+            cursor.start_replication(slot_name=name, options=options)
+            received = 0
+            while received < ROWS:
+                message = cursor.read_message()
+                if message is None:
+                    select([cursor], [], [])
+                else:
+                    received += message.payload[:1] == b"I"
+
+    changes = read_postgres_changes(database.conninfo, name, name)
+    return {
+        "read changes": (receive, lambda: changes.take(ROWS).count().run_sync()),
+    }
 
 
 def writing(database: Database) -> dict[str, Pair]:

@@ -199,6 +199,7 @@ class ChangeReading(PulledSource[Change]):
         if after is not None:
             lsn, number = after
             self._position = lsn_of(lsn), number
+        self._skipped = self._position
         self._connection: Any = None
         self._cursor: Any = None
         self._decoder = ChangeDecoder()
@@ -213,6 +214,7 @@ class ChangeReading(PulledSource[Change]):
         self._slot.require_ready(before)
         self._decoder = ChangeDecoder()
         self._held.clear()
+        self._skipped = self._position
         with self._explained():
             self._connection = psycopg2.connect(
                 self._slot.access.conninfo,
@@ -252,20 +254,21 @@ class ChangeReading(PulledSource[Change]):
         if wait:
             select([self._cursor], [], [], wait)
         changes: list[Change] = []
+        held, read, decode = self._held, self._cursor.read_message, self._decoder.decode
         while len(changes) < most:
-            if self._held:
-                changes.append(self._held.popleft())
+            if held:
+                changes.append(held.popleft())
                 continue
-            message = self._cursor.read_message()
+            message = read()
             if message is None:
                 break
-            for change in self._decoder.decode(message.payload):
-                if self._position is None or self._is_new(change, self._position):
-                    self._held.append(change)
+            for change in decode(message.payload):
+                if self._skipped is not None:
+                    if (self._decoder.commit, change.number) <= self._skipped:
+                        continue
+                    self._skipped = None
+                held.append(change)
         return changes
-
-    def _is_new(self, change: Change, position: tuple[int, int]) -> bool:
-        return (self._decoder.commit, change.number) > position
 
     def _confirm(self) -> None:
         """Tell the server what it need not keep, now and then."""

@@ -17,6 +17,8 @@ Row = dict[str, Any]
 LSN: Final = Struct(">Q")
 ID: Final = Struct(">I")
 COUNT: Final = Struct(">H")
+TEXT: Final = ord("t")
+NULL: Final = ord("n")
 
 
 class Change(NamedTuple):
@@ -59,6 +61,7 @@ class ChangeDecoder:
 
     def __init__(self) -> None:
         self.commit = 0
+        self._lsn = lsn_text(0)
         self._number = 0
         self._tables: dict[int, ReplicatedTable] = {}
         self._types = Transformer()
@@ -67,17 +70,20 @@ class ChangeDecoder:
         """The changes that a message tells of, mostly one or none."""
         kind = message[:1]
         if kind == b"I":
-            row, _ = self._row(message, 5)
-            return [self._change("insert", self._table(message), row, None)]
+            table = self._table(message)
+            row, _ = self._row(table, message, 5)
+            return (self._change("insert", table, row, None),)
         if kind == b"U":
-            return [self._update(message)]
+            return (self._update(message),)
         if kind == b"D":
-            old, _ = self._row(message, 5, is_key=message[5:6] == b"K")
-            return [self._change("delete", self._table(message), None, old)]
+            table = self._table(message)
+            old, _ = self._row(table, message, 5, is_key=message[5:6] == b"K")
+            return (self._change("delete", table, None, old),)
         if kind == b"T":
             return self._truncated(message)
         if kind == b"B":
             (self.commit,), self._number = LSN.unpack_from(message, 1), 0
+            self._lsn = lsn_text(self.commit)
         elif kind == b"R":
             self._describe(message)
         return ()
@@ -86,17 +92,18 @@ class ChangeDecoder:
         self, kind: Kind, table: ReplicatedTable, row: Row | None, old: Row | None
     ) -> Change:
         number, self._number = self._number, self._number + 1
-        return Change(lsn_text(self.commit), number, kind, table.name, row, old)
+        return Change(self._lsn, number, kind, table.name, row, old)
 
     def _update(self, message: bytes) -> Change:
+        table = self._table(message)
         old: Row | None = None
         at = 5
         if message[5:6] != b"N":
-            old, at = self._row(message, 5, is_key=message[5:6] == b"K")
-        row, _ = self._row(message, at)
+            old, at = self._row(table, message, 5, is_key=message[5:6] == b"K")
+        row, _ = self._row(table, message, at)
         if old is not None:
             row = {**{name: old[name] for name in old if name not in row}, **row}
-        return self._change("update", self._table(message), row, old)
+        return self._change("update", table, row, old)
 
     def _truncated(self, message: bytes) -> list[Change]:
         (count,) = ID.unpack_from(message, 1)
@@ -106,21 +113,23 @@ class ChangeDecoder:
     def _table(self, message: bytes) -> ReplicatedTable:
         return self._tables[ID.unpack_from(message, 1)[0]]
 
-    def _row(self, message: bytes, at: int, *, is_key: bool = False) -> tuple[Row, int]:
+    def _row(
+        self, table: ReplicatedTable, message: bytes, at: int, *, is_key: bool = False
+    ) -> tuple[Row, int]:
         """The values from there on, and where they end.
 
         A large value that was not changed is not told; of a key, the other columns are not.
         """
         row: Row = {}
         at += 3
-        for name, load in self._table(message).columns:
+        for name, load in table.columns:
             kind = message[at]
             at += 1
-            if kind == 116:  # t: a text follows
-                (length,) = ID.unpack_from(message, at)
-                at += 4 + length
-                row[name] = load(message[at - length : at])
-            elif kind == 110 and not is_key:  # n: NULL
+            if kind == TEXT:
+                begin = at + 4
+                at = begin + int.from_bytes(message[at:begin], "big")
+                row[name] = load(message[begin:at])
+            elif kind == NULL and not is_key:
                 row[name] = None
         return row, at
 
