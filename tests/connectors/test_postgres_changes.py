@@ -233,6 +233,21 @@ def test_a_server_that_goes_away_loses_no_change(
     assert ids == [*range(1, 2_101)]
 
 
+def test_a_subscriber_that_stalls_for_too_long_misses_nothing(database: Database) -> None:
+    insert(database, 1, 101)
+    conninfo = f"{database.conninfo} options='-c wal_sender_timeout=100'"
+    flow = read_postgres_changes(conninfo, database.name, database.name, reconnect=QUICKLY)
+    flow.subscribe(subscriber := ManualSubscriber[Change](request=10))
+    with closing(subscriber):
+        subscriber.await_elements(10)
+        active = f"SELECT active FROM pg_replication_slots WHERE slot_name = '{database.name}'"
+        while database.psql(active) != [("f",)]:
+            pass
+        subscriber.request(90)
+        subscriber.await_elements(100)
+    assert [each.row and each.row["id"] for each in subscriber.elements] == [*range(1, 101)]
+
+
 def test_a_slot_is_made_if_it_shall_be_and_stays(database: Database) -> None:
     name = f"{database.name}_made"
     flow = read_postgres_changes(

@@ -202,6 +202,20 @@ def test_a_lost_connection_without_a_key_is_an_error_that_names_the_remedy(
     assert "the connection was lost after 10 rows, and without key= it is not known" in str(error)
 
 
+def test_a_transaction_that_was_idle_for_too_long_is_gone_on_with(database: Database) -> None:
+    impatient = f"-c search_path={database.name} -c idle_in_transaction_session_timeout=50"
+    conninfo = f"{database.conninfo} options='{impatient}'"
+    flow = read_postgres(conninfo, "SELECT * FROM flights", key="id", reconnect=QUICKLY)
+    flow.subscribe(subscriber := ManualSubscriber[Any](request=10))
+    subscriber.await_elements(10)
+    ours = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{database.name}'"
+    while database.psql(ours) != [("0",)]:
+        pass
+    subscriber.request(10_000)
+    subscriber.await_end()
+    assert [row["id"] for row in subscriber.elements] == [*range(1, 5_001)]
+
+
 def end_others(database: Database) -> None:
     database.psql(
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

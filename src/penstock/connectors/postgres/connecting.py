@@ -100,12 +100,12 @@ def address_of(given: dict[str, Any]) -> str:
     return printable(f"postgresql://{host}:{port}/{database}")
 
 
-def is_lost(error: Exception) -> bool:
+def is_lost(error: psycopg.Error) -> bool:
     """Whether the connection is gone, or the transaction may succeed when it is tried again."""
-    if not isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-        return False
     state = error.sqlstate
-    return state is None or state.startswith("08") or state in LOST or state in AGAIN
+    if state is None:  # the client library itself says so
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    return state.startswith("08") or state in LOST or state in AGAIN
 
 
 def words_of(error: psycopg.Error) -> str:
