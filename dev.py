@@ -39,6 +39,7 @@ REQUIREMENT_SETS = {
         "--extra=connectors",
         "--extra=dashboard",
         "--extra=opentelemetry",
+        "--extra=postgres",
         "--extra=prometheus",
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/spark.txt",
