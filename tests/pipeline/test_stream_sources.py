@@ -55,6 +55,9 @@ def test_the_ledger_takes_what_spark_says_it_has_read(folder: Path) -> None:
     assert (run.state, ledger.taken, ledger.delivered, ledger.filtered) == ("completed", 30, 30, 0)
     assert (ledger.lost, ledger.duplicated, ledger.in_flight) == (0, 0, 0)
     assert (ledger.difference, ledger.at_least) == (0, ())
+    batch = run.status().batch
+    assert batch is not None
+    assert (batch.number, batch.rows) == (2, 10)
     source = source_in(run)
     assert (source.name, source.passed) == ("files", 30)
     assert source.detail.startswith("Spark reads json ")

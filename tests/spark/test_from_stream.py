@@ -259,6 +259,21 @@ def test_a_checkpoint_that_was_made_for_other_inputs_is_refused(
         assert f"the pipeline now has the {words}; name another place" in str(refused.value)
 
 
+def test_a_checkpoint_has_one_run_at_a_time(
+    spark: SparkSession, asked: Callable[[int], None], tmp_path: Path
+) -> None:
+    flow = SparkFlow.from_stream(counting(spark), checkpoint=tmp_path / "checkpoint")
+    first = Waiting()
+    flow.rows().subscribe(first)
+    asked(0)
+    with pytest.raises(CheckpointError, match="is in use by another run of the pipeline"):
+        taken(flow, 1)
+    first.request(3)
+    first.wait_for(lambda: len(first.elements) == 3)
+    first.cancel()
+    assert len(taken(flow, 1)) == 1
+
+
 def test_state_over_files_keeps_its_meaning(spark: SparkSession, folder: Path) -> None:
     def flow(query: str) -> SparkFlow:
         stream = SparkFlow.from_stream(

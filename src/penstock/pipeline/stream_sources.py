@@ -60,8 +60,8 @@ class StreamSources:
         rows = self._rows(run)
         for name in self._inputs:
             count = rows.get(name, 0)
-            held_up, idle = not (wanted or is_at_batch), wanted and not is_at_batch
-            yield EdgeStatus(name, SPARK, count, count, held_up=held_up, idle=idle)
+            idle = wanted and not is_at_batch
+            yield EdgeStatus(name, SPARK, count, count, held_up=not wanted, idle=idle)
 
     def _rows(self, run: RunCounts) -> Mapping[str, int]:
         """What each has given in this run, as far as that is known.

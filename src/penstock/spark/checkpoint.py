@@ -4,6 +4,7 @@
     runs.json        each start of the pipeline; see ``penstock.delivery.Epoch``
     state.json       what the state in it means; see ``state.py``
     journal-0/       the rows of the first input that has a journal; see ``journal/``
+    held/            the lock of a run that has no journal, whose lock would do
     spark/           Spark's own: ``offsets/N`` is written when batch N is planned, ``commits/N``
                      when it is done
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ from pyarrow import ArrowInvalid
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from penstock.delivery import Epoch
+from penstock.spark.journal.errors import JournalInUse
 from penstock.spark.journal.local_store import TEMPORARY
 from penstock.spark.journal.private_files import (
     NotPrivate,
@@ -41,6 +43,7 @@ FORMAT: Final = 1
 ABOUT: Final = "pipeline.json"
 RUNS: Final = "runs.json"
 SPARK: Final = "spark"
+HELD: Final = "held"
 STREAM: Final = "stream of "
 """How an input is called that Spark reads itself; no schema begins so."""
 LINES: Final = 3
@@ -117,8 +120,22 @@ class Checkpoint:
         self._require_same(about(name, inputs), found)
         return True
 
+    def hold(self) -> Callable[[], None]:
+        """Keep other runs out until what this returns is called, for a run without journals."""
+        store = open_store(f"{self.place}/{HELD}")
+        try:
+            store.claim()
+        except JournalInUse as error:
+            raise CheckpointError(
+                f"the checkpoint {self.place} is in use by another run of the pipeline; stop that "
+                "one, or name another place"
+            ) from error
+        except OSError as error:
+            raise CheckpointError(f"the checkpoint {self.place} cannot be held: {error}") from error
+        return store.release
+
     def begin_run(self) -> Epoch:
-        """Write down that a run starts; the journals are locked, so no other one does."""
+        """Write down that a run starts; others are kept out by a lock, so no other one does."""
         epoch = self.next_epoch()
         self.remember(RUNS, epoch.text)
         return epoch

@@ -44,7 +44,9 @@ class JournaledInputs:
         self._draining = False
 
     def open(self, checkpoint: Checkpoint, leaving: ExitStack) -> None:
-        """Open the journals in their places."""
+        """Open the journals in their places, each of which has a lock; else hold the checkpoint."""
+        if not self._inputs:
+            leaving.callback(checkpoint.hold())
         for number, each in enumerate(self._inputs):
             journal = Journal.open(
                 checkpoint.for_journal(number),

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from time import monotonic, time
@@ -83,6 +84,7 @@ class SparkRun:
         self._done = self._done_before = CheckpointProgress(-1, ())
         self._done_at = monotonic()
         self._last_batch: BatchStatus | None = None
+        self._counted_batch: BatchStatus | None = None
         self._replayed: tuple[tuple[int, int], ...] = ()
         self._unfinished: int | None = None
         self._query: Query | None = None
@@ -128,7 +130,7 @@ class SparkRun:
             started=query is not None,
             restarts=self._retries.restarts,
             inputs=tuple(self._inputs.counts(self._done, self._done_before)),
-            batch=self._last_batch,
+            batch=self._shown_batch(),
             done_batch=self._done.batch,
             delivering=self._emitter.waits,
             # Read after the inputs: what Spark is done with has come out before.
@@ -145,6 +147,15 @@ class SparkRun:
             begun_batch=self._emitter.admitted,
             unfinished_batch=self._unfinished,
         )
+
+    def _shown_batch(self) -> BatchStatus | None:
+        """The last batch; of what Spark reads itself, the last one whose rows it has told."""
+        last, counts = self._last_batch, self.batch_counts.totals
+        if last is None or not self._plan.streams:
+            return last
+        if counts.batch == last.number and counts.last_planned is not None:
+            self._counted_batch = replace(last, rows=counts.last_planned)
+        return self._counted_batch
 
     # The thread of the run.
 
@@ -308,7 +319,11 @@ class SparkRun:
         seconds = self._inputs.seconds_until(self._done.positions)
         self._latencies.extend(seconds)
         now = monotonic()
-        taken = min(now - self._done_at, max(seconds, default=0.0))
+        # Of what Spark reads itself nobody knows when a row came there.
+        if self._plan.streams:
+            taken = now - self._emitter.admitted_at
+        else:
+            taken = min(now - self._done_at, max(seconds, default=0.0))
         self._last_batch = BatchStatus(self._done.batch, rows, taken)
         self._done_at = now
 

@@ -85,6 +85,7 @@ class SparkCounts:
     ``arrived`` are the rows that have reached this program, of the same batches. ``missed`` counts
     the batches of which Spark's report was not seen, ``uncounted`` those of which it does not say
     how many rows it has read, and ``through`` says whether functions ran where rows were read.
+    ``last_planned`` are the rows of the last batch alone; ``None`` if they are not known.
     """
 
     batch: int = -1
@@ -97,6 +98,7 @@ class SparkCounts:
     through: bool = False
     streamed: tuple[int, ...] = ()
     uncounted: int = 0
+    last_planned: int | None = None
 
 
 class CountingQuery(Protocol):
@@ -200,6 +202,7 @@ class BatchCounts:
                 for total, rows in zip_longest(before.streamed, batch.streamed, fillvalue=0)
             ),
             uncounted=before.uncounted + (None in batch.streamed),
+            last_planned=None if None in batch.streamed else batch.planned,
         )
 
 

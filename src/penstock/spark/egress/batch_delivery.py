@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from time import monotonic
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -72,6 +73,7 @@ class BatchHandoff:
         self._admits_no_more = False
         self.admitted = -1
         """The last batch that Spark was let compute."""
+        self.admitted_at = 0.0
 
     @property
     def waits(self) -> bool:
@@ -98,6 +100,7 @@ class BatchHandoff:
             if self._is_refused(number):
                 raise Stopped(f"batch {number} is left to the next run")
             self.admitted = max(number, self.admitted)
+            self.admitted_at = monotonic()
 
     def admit_no_more(self) -> None:
         """Let Spark compute no further batch; one that it was let compute may come again."""
