@@ -16,7 +16,7 @@ from penstock import Flow
 from penstock.connectors import write_json_lines
 from penstock.observe.ledger import figure
 from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, RunTarget
-from penstock.spark import SparkFlow
+from penstock.spark import SparkFlow, for_each_batch
 from tests.pipeline.stream_process import reading, run_of, write
 
 PATIENCE: Final = 240
@@ -128,6 +128,78 @@ def test_after_a_kill_each_row_is_there_once(folder: Path, number: int) -> None:
     assert last == "completed 0"
     assert [int(row) for row in rows] == list(range(number // 10 * 10, 30))
     assert written(folder) == list(range(30))
+
+
+def test_a_batch_whose_commit_was_lost_is_done_again_and_counted_once(folder: Path) -> None:
+    ended(run_of(folder, until_end=True))
+    commits = folder / "checkpoint" / "spark" / "commits"
+    for file in (commits / "2", commits / ".2.crc"):
+        file.unlink(missing_ok=True)
+    write(folder / "in", 3, [30, 31])
+    ledger = ended(run_of(folder, until_end=True)).status().ledger
+    assert written(folder) == list(range(32))
+    assert (ledger.taken, ledger.delivered, ledger.recognised) == (32, 32, 10)
+    assert (ledger.lost, ledger.duplicated, ledger.at_least) == (0, 0, ("replayed",))
+    assert ledger.lines[-1].text == "restarted; batch 2 is done once more"
+
+
+def test_a_lost_worker_costs_no_row(folder: Path) -> None:
+    killed = folder / "killed"
+
+    def dies_once(row: Any) -> bool:
+        if row.number == 17 and not killed.exists():
+            killed.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return True
+
+    run = run_of(folder, until_end=True, through=lambda files: files.filter(dies_once))
+    ledger = ended(run).status().ledger
+    assert killed.exists()
+    assert written(folder) == list(range(30))
+    assert (ledger.taken, ledger.delivered, ledger.lost) == (30, 30, 0)
+
+
+def test_sinks_of_spark_get_each_batch_and_are_drained(folder: Path) -> None:
+    batches: list[tuple[int, int]] = []
+
+    def take(frame: Any, number: int) -> None:
+        batches.append((number, frame.count()))
+        if number == 0:
+            run.drain()
+
+    def made(**options: Any) -> PipelineRun:
+        pipeline = Pipeline(
+            "batches",
+            sources={
+                "files": lambda settings: SparkFlow.from_stream(reading(folder / "in"), **options)
+            },
+            sinks={"function": lambda settings: for_each_batch(take)},
+        )
+        place = RunTarget(checkpoint=str(folder / "checkpoint"))
+        return PipelineRun(pipeline, NoSettings(), place)
+
+    run = made()
+    ended(run)
+    assert (run.state, batches) == ("stopped", [(0, 10)])
+    run = made(until_end=True)
+    ledger = ended(run).status().ledger
+    assert batches == [(0, 10), (1, 10), (2, 10)]
+    assert (ledger.taken, ledger.delivered, ledger.lost) == (30, None, 0)
+    assert (ledger.possibly_duplicated, ledger.at_least) == (0, ())
+
+
+def test_late_rows_of_a_stream_are_counted(folder: Path) -> None:
+    def windows(frame: Any) -> Any:
+        timed = frame.selectExpr("CAST(number * 100 + 100 AS timestamp) AS time")
+        counts = timed.withWatermark("time", "1 second").groupBy("time").count()
+        return counts.selectExpr("CAST(time AS long) DIV 100 - 1 AS number")
+
+    write(folder / "in", 3, [1, 2, 2])
+    write(folder / "in", 4, [40])
+    run = run_of(folder, until_end=True, through=lambda files: files.frame(windows))
+    ledger = ended(run).status().ledger
+    assert sorted(written(folder)) == list(range(30))
+    assert (ledger.taken, ledger.late, ledger.lost) == (34, 3, 0)
 
 
 def test_a_journal_and_a_stream_share_a_pipeline(folder: Path) -> None:

@@ -102,6 +102,7 @@ class RunHistory:
     ``batch``       the last batch of which all sinks were given all rows, as ``sinks`` has it
     ``spark``       what Spark has counted
     ``at_least``    the numbers that may be more, since something was not seen
+    ``at_rest``     whether the last run has ended with no batch under way
     ``unreplayed``  the sources that went on without what they had sent between two runs
     ``lines``       the last entries
     """
@@ -117,6 +118,7 @@ class RunHistory:
     spark: SparkHistory = field(default_factory=SparkHistory)
     at_least: tuple[str, ...] = ()
     unreplayed: tuple[str, ...] = ()
+    at_rest: bool = False
     lines: tuple[LedgerLine, ...] = field(default=())
 
     @classmethod
@@ -195,25 +197,27 @@ class RunHistory:
         *,
         stateful: bool = False,
         streamed: bool = False,
+        again: int | None = None,
     ) -> RunHistory:
         """The pipeline goes on; Spark does the rows of its last batch once more.
 
         ``done``      the last batch with which Spark was done
         ``stateful``  whether Spark may have dropped late rows
         ``streamed``  whether Spark reads something itself, of which it alone counts the rows
+        ``again``     the batch that Spark does once more, if nobody knows all its rows
         """
-        again = [(first, last) for first, last in replayed if last > first]
-        rows = sum(last - first for first, last in again)
-        ranges = ", ".join(f"{first:,}..{last:,}" for first, last in again)
-        words = (
-            f"restarted; replayed {ranges} ({rows:,})" if again else "restarted; nothing to replay"
+        begun = [(first, last) for first, last in replayed if last > first]
+        rows = sum(last - first for first, last in begun)
+        ranges = ", ".join(f"{first:,}..{last:,}" for first, last in begun)
+        words = f"replayed {ranges} ({rows:,})" if begun else "nothing to replay"
+        history = replace(
+            self, restarts=self.restarts + 1, replayed=self.replayed + rows, at_rest=False
         )
-        history = replace(self, restarts=self.restarts + 1, replayed=self.replayed + rows)
+        if again is not None:
+            words = f"batch {again:,} is done once more"
+            history = history.unsure_of("replayed")
+        words = f"restarted; {words}"
         return history.noted(words).with_gaps(done, stateful=stateful, streamed=streamed)
-
-    def done_again(self, batch: int) -> RunHistory:
-        """Spark does a batch once more of which nobody knows the rows."""
-        return self._not_seen(("replayed",), f"batch {batch:,} is done once more")
 
     def with_gaps(self, done: int, *, stateful: bool, streamed: bool = False) -> RunHistory:
         """Say of which batches nobody knows what became of their rows."""

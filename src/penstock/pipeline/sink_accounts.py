@@ -69,6 +69,7 @@ class SinkAccounts:
         self._changing = threading.RLock()
         self._writing = threading.Lock()
         self.history = RunHistory()
+        self.on_close: Callable[[], object] = lambda: None
 
     def adopt(self, history: RunHistory) -> None:
         """Go on with the history of earlier runs."""
@@ -161,6 +162,7 @@ class SinkAccounts:
 
     def close(self) -> None:
         """No batch will come."""
+        self.on_close()
         if self._batches is not None:
             self._batches.close()
 

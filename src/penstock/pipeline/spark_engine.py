@@ -45,6 +45,7 @@ class SparkEngine:
 
     def __init__(self, assembly: Assembly, deployment: Deployment) -> None:
         self._accounts = SinkAccounts(deployment.batches, self._keep_history)
+        self._accounts.on_close = self._note_rest
         deployment = replace(deployment, watch=self._began, batches=self._accounts)
         self.flow = deployed(assembly.flow, deployment)
         origin = from_spark_in(self.flow)
@@ -96,6 +97,9 @@ class SparkEngine:
         """The journals are open: now is known what Spark does once more."""
         if self._plan.checkpoint is not None:
             self._open_history(Checkpoint(self._plan.checkpoint), run.snapshot())
+        # Where the end of Spark's log was lost it does a batch again that was counted.
+        if self._earlier.batch > run.snapshot().done_batch:
+            run.batch_counts.go_on_after(self._earlier.batch)
         run.batch_counts.listener = self._note_counts
         self._run = run
         if self._draining:
@@ -109,24 +113,22 @@ class SparkEngine:
         if history is None:
             history = RunHistory().with_gaps(run.done_batch, stateful=stateful, streamed=streamed)
         else:
-            again = self._batch_again(history, run)
+            again = run.unfinished_batch if streamed else None
+            if again is not None and history.at_rest and again > history.batch:
+                again = None  # it was planned, and nobody saw anything of it
             history = history.restarted(
-                run.replayed, run.done_batch, stateful=stateful, streamed=streamed
+                run.replayed, run.done_batch, stateful=stateful, streamed=streamed, again=again
             )
-            history = history if again is None else history.done_again(again)
         self._accounts.adopt(history)
         self._earlier, self._losses = history.spark, history.all_losses
         self._keep_history()
 
-    def _batch_again(self, history: RunHistory, run: RunCounts) -> int | None:
-        """The batch that Spark does once more with rows of which no journal knows.
-
-        A run that was drained leaves a batch that was planned, and of which no sink saw anything.
-        """
-        batch = run.unfinished_batch
-        if batch is None or not self._plan.streams:
-            return None
-        return batch if self._spark_sinks or history.begun >= batch else None
+    def _note_rest(self) -> None:
+        """The run is over; Spark may have planned a batch, of which nobody saw anything."""
+        if self._run is not None:
+            run = self._run.snapshot()
+            if run.begun_batch <= run.done_batch:
+                self._accounts.change(lambda history: replace(history, at_rest=True))
 
     def _keep_history(self) -> None:
         if self._plan.checkpoint is not None:

@@ -265,11 +265,12 @@ class SparkRun:
                 if self._has_left(query):
                     return
                 continue
-            if self._plan.until_end and query.has_read_all:
-                self._free_all(checkpoint)
-                return
+            has_read_all = query.has_read_all  # asked before: it may fail in between
             query.require_active()
             self.batch_counts.update(query, self._done.batch)
+            if has_read_all:
+                self._free_all(checkpoint)
+                return
             if self._has_all and query.is_idle:
                 return
 

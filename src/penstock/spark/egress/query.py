@@ -146,6 +146,7 @@ class Query:
         self._query: StreamingQuery | None = None
         self._returning: BatchTransport | None = None
         self._has_looked = False
+        self._until_end = False
         self.page: str | None = None
         """Where Spark shows its queries, if it does; known once the query is started."""
 
@@ -168,6 +169,7 @@ class Query:
 
         try:
             writer = self._writer(reads, transform, sink, output_mode, checkpoint)
+            self._until_end = until_end
             if until_end:
                 writer = writer.trigger(availableNow=True)
             self._query = writer.start()
@@ -204,7 +206,10 @@ class Query:
         return writer
 
     def require_active(self) -> None:
-        """Raise why the query has ended, if it has: ``Stopped`` if nobody wanted its rows."""
+        """Raise why the query has ended, if it has: ``Stopped`` if nobody wanted its rows.
+
+        One that reads until the end may end by itself.
+        """
         query = self._running
         try:
             active, error = query.isActive, None
@@ -220,16 +225,16 @@ class Query:
             if isinstance(known, Stopped | DeliveryRefused):
                 raise known  # it was given up, or a sink has refused it: Spark has not failed
             raise explained(known) from known
-        if not active:
+        if not (active or self._until_end):
             raise SparkFailed(f"somebody else has stopped the query of {self._name}")
 
     @property
     def has_read_all(self) -> bool:
-        """Whether it has ended by itself, without an error, as one that reads until the end."""
+        """Whether it reads until the end, and has ended; ``require_active`` says if by an error."""
         try:
-            return not self._running.isActive and self._running.exception() is None
+            return self._until_end and not self._running.isActive
         except Exception:
-            return False  # ``require_active`` says why
+            return False  # the JVM is gone
 
     @property
     def rests(self) -> bool:
