@@ -6,6 +6,10 @@ batch is delivered, or when nobody wants it, and never waits for nothing.
 
 from __future__ import annotations
 
+import threading
+from asyncio import Future
+from typing import Any
+
 import pytest
 
 import penstock.core
@@ -14,7 +18,7 @@ import penstock.flow.engine.subscription
 import penstock.spark.egress.batch_delivery
 from penstock.core import COMPLETED
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.engine.run_context import Elements, RunContext
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.spark.egress.batch_delivery import BatchHandoff, HandoffBatch
 from penstock.spark.failures import Stopped
@@ -225,3 +229,37 @@ def test_a_batch_that_was_let_in_may_come_again_after_the_last_one() -> None:
     batches.compute(1, 1)
     assert batches.outcomes == [0, 0, "not computed"]
     assert subscriber.elements == [0]
+
+
+def test_a_pull_that_looks_for_the_end_lets_no_batch_in() -> None:
+    run = Pulled()
+    handoff = BatchHandoff(run, lambda: None)
+    elements = handoff.elements()
+    asking = threading.Thread(target=lambda: handoff.admit(0, on_demand=True))
+    asking.start()
+    assert run.woken.wait(30)
+    assert next(elements) is PENDING
+    assert (handoff._asks, handoff.admitted) == (True, -1)
+    run.demand = 1
+    assert next(elements) is PENDING
+    asking.join(30)
+    assert handoff.admitted == 0
+
+
+class Pulled(RunContext):
+    """A run that the test pulls; ``demand`` is what it says is wanted."""
+
+    def __init__(self) -> None:
+        self._begin_run()
+        self.demand = 0
+        self.woken = threading.Event()
+
+    @property
+    def wanted(self) -> int:
+        return self.demand
+
+    def wake(self) -> None:
+        self.woken.set()
+
+    def leave_after(self, task: Future[Any]) -> None:
+        raise NotImplementedError
