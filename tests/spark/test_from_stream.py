@@ -15,7 +15,7 @@ import pytest
 from penstock import Flow
 from penstock.spark import CheckpointError, SparkFlow, StateChanged, UserError
 from penstock.spark.egress.batch_delivery import BatchHandoff
-from penstock.spark.stream_input import stream_input
+from penstock.spark.stream_input import known_source, stream_input
 from tests.spark.test_spark_flow import Waiting, result
 
 if TYPE_CHECKING:
@@ -323,8 +323,27 @@ def test_what_is_read_is_known_from_the_plan_of_spark(spark: SparkSession, folde
     given = stream_input("from_stream", both.where("number > 1"))
     files, numbers = given.sources
     assert (files.name, files.place) == ("json", str(folder))
-    assert (numbers.name, numbers.options) == ("rate-micro-batch", {"rowsperbatch": "10"})
+    assert (files.limited, files.limit) == (True, "maxFilesPerTrigger")
+    assert (numbers.name, numbers.limited, numbers.limit) == ("rate-micro-batch", True, "")
     assert given.description == f"{files.description} and rate-micro-batch"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "description"),
+    [
+        ("kafka", {"subscribe": "orders", "kafka.sasl.jaas.config": "s3cret"}, "kafka orders"),
+        ("kafka", {"subscribePattern": "orders-.*"}, "kafka orders-.*"),
+        ("json", {"path": "s3a://key:s3cret@bucket/in"}, "json s3a://bucket/in"),
+        ("csv", {"path": "/data/a@b"}, "csv /data/a@b"),
+        ("mine", {"password": "s3cret"}, "mine"),
+    ],
+)
+def test_a_source_is_described_without_secrets(
+    name: str, options: dict[str, str], description: str
+) -> None:
+    source = known_source(name, options)
+    assert source.description == description
+    assert "s3cret" not in repr(source)
 
 
 def test_streams_that_end_and_others_do_not_go_together(spark: SparkSession) -> None:

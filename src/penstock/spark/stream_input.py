@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from penstock.runtime import shorten, shown_address
+from penstock.runtime import printable, shorten, shown_address
 from penstock.spark.checkpoint import STREAM
 from penstock.spark.private_api import analyzed_plan
 from penstock.spark.session.spark_session import require_running
@@ -24,7 +24,10 @@ __all__ = ["StreamInput", "StreamSource", "stream_input"]
 
 LIMITS: Final = re.compile(r"max\w+per(trigger|batch)|rowsperbatch", re.IGNORECASE)
 """The options of sources that bound a batch."""
-NEEDED: Final = {"files": "maxFilesPerTrigger", "kafka": "maxOffsetsPerTrigger"}
+FILES: Final = "files"
+FILE_SOURCE: Final = "FileSource"
+"""How Spark calls its source of files, whatever their format."""
+NEEDED: Final = {FILES: "maxFilesPerTrigger", "kafka": "maxOffsetsPerTrigger"}
 """The limit of sources that would give all that they have in one batch."""
 PLACES: Final = ("path", "subscribe", "subscribepattern", "assign", "host")
 """The options that say what is read; none of them holds a secret."""
@@ -38,12 +41,15 @@ logger = logging.getLogger("penstock")
 class StreamSource(NamedTuple):
     """A source of Spark.
 
-    ``options``  those that it was given, in lower case; ``None`` where they cannot be seen
+    ``place``    what it reads, as far as that is known
+    ``limited``  whether an option bounds its batches; ``None`` where its options cannot be seen
+    ``limit``    the option that would, of a source that is known to have no bound without it
     """
 
     name: str
     place: str = ""
-    options: Mapping[str, str] | None = None
+    limited: bool | None = None
+    limit: str = ""
 
     @property
     def description(self) -> str:
@@ -54,11 +60,6 @@ class StreamSource(NamedTuple):
     def replays(self) -> bool:
         """Whether it gives again, after a restart, what was not done; a socket does not."""
         return self.name != "socket"
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether an option bounds its batches, as far as that can be seen."""
-        return any(map(LIMITS.fullmatch, self.options or ()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +107,14 @@ def stream_input(operator: str, dataframe: Any) -> StreamInput:
 
 def require_limit(operator: str, source: StreamSource) -> None:
     """Refuse a source that is known to give all it has in one batch; warn where nobody knows."""
-    if source.is_limited:
+    if source.limited:
         return
-    if source.options is None:
+    if source.limited is None:
         why = "whether it has a limit cannot be seen over Spark Connect"
-    elif (needed := NEEDED.get(kind_of(source))) is not None:
+    elif source.limit:
         raise ValueError(
             f"{operator} needs a limit for the source {source.description}: without one, a single "
-            f"batch has all that is there; give it .option({needed!r}, ...)"
+            f"batch has all that is there; give it .option({source.limit!r}, ...)"
         )
     else:
         why = "no limit of its batches is known"
@@ -125,11 +126,6 @@ def require_limit(operator: str, source: StreamSource) -> None:
     )
 
 
-def kind_of(source: StreamSource) -> str:
-    """Whether it reads files, whatever their format."""
-    return "files" if "path" in (source.options or {}) else source.name
-
-
 def sources_of(dataframe: DataFrame) -> Iterator[StreamSource]:
     """The sources at the beginnings of a stream, in the order in which Spark numbers them."""
     plan = analyzed_plan(dataframe)
@@ -139,22 +135,30 @@ def sources_of(dataframe: DataFrame) -> Iterator[StreamSource]:
     for node in plan_nodes(plan):
         kind = node.getClass().getSimpleName()
         if kind == "StreamingRelationV2":
-            yield known_source(node.sourceName(), dict(node.extraOptions()))
+            name, options = node.sourceName(), dict(node.extraOptions())
+            yield known_source(name, options, NEEDED.get(name, ""))
         elif kind == "StreamingRelation":
             given = node.dataSource()
-            yield known_source(given.className(), dict(entries_of(given.options())))
+            name = FILES if node.sourceName().startswith(FILE_SOURCE) else given.className()
+            options = dict(entries_of(given.options()))
+            yield known_source(given.className(), options, NEEDED.get(name, ""))
 
 
 def source_in_words(found: re.Match[str]) -> StreamSource:
     """A source as a server shows it."""
-    return StreamSource(found["name"] or "files", shown_address(found["path"] or ""))
+    return StreamSource(found["name"] or FILES, shown_place(found["path"] or ""))
 
 
-def known_source(name: str, options: Mapping[str, str]) -> StreamSource:
-    """A source of which the options are known."""
+def known_source(name: str, options: Mapping[str, str], limit: str = "") -> StreamSource:
+    """A source of which the options are known; these are not kept, since they may be secret."""
     lower = {option.lower(): value for option, value in options.items()}
     place = next((lower[option] for option in PLACES if option in lower), "")
-    return StreamSource(name, shown_address(place), lower)
+    return StreamSource(name, shown_place(place), any(map(LIMITS.fullmatch, lower)), limit)
+
+
+def shown_place(place: str) -> str:
+    """What is read: the name of a topic, a path, or an address without what nobody may see."""
+    return shown_address(place) if "://" in place else printable(place)
 
 
 def entries_of(mapping: Any) -> Iterator[tuple[str, str]]:
