@@ -205,7 +205,10 @@ class Checkpoint:
         batch = self._last("offsets")
         if batch is None:
             return None
-        return self._position(self._offsets(batch), identity)
+        offsets = self._offsets(batch)
+        if not offsets:
+            raise self._damaged(batch)
+        return self._position(offsets, identity)
 
     def require_whole(self, journals: Sequence[JournalExtent]) -> None:
         """Refuse a checkpoint from which Spark would not go on where it was."""
