@@ -141,6 +141,14 @@ def on_spark(numbers: Any) -> Any:
     return numbers.on_spark("number long", resume="from_start", batch_rows=200).rows()
 
 
+def streamed_numbers(settings: Settings) -> Any:
+    from penstock.spark import SparkFlow, spark_session
+
+    reader = spark_session().readStream.format("rate-micro-batch").option("rowsPerBatch", 5)
+    numbers = reader.option("numPartitions", 1).load()
+    return SparkFlow.from_stream(numbers.selectExpr("value AS number"))
+
+
 def live_on_spark(numbers: Any) -> Any:
     return numbers.map(lambda number: (number,)).on_spark("number long").rows()
 
@@ -179,6 +187,7 @@ def flows_of_numbers(settings: Settings) -> Flow[int]:
 resumes = pipeline("resumes", paced_rows, ledger, transform=on_spark)
 spark_ticks = pipeline("spark-ticks", ticks, terminal, transform=live_on_spark)
 spark_flows = pipeline("spark-flows", flows_of_numbers, terminal, transform=live_on_spark)
+stream_of_spark = pipeline("stream", streamed_numbers, terminal)
 spark_rows = pipeline("spark-rows", rows, terminal, transform=on_spark)
 other_rows = pipeline("other-rows", rows, terminal, transform=on_spark)
 stuck_rows = pipeline("stuck-rows", rows, terminal, transform=stuck)

@@ -48,6 +48,20 @@ def test_a_signal_to_all_processes_drains(number: signal.Signals, tmp_path: Path
     require_drained(ended, tmp_path)
 
 
+def test_a_signal_drains_what_spark_reads_itself() -> None:
+    """Its source starts Spark on the main thread, where Spark wants interrupts for itself."""
+    with RunningCommand("run", f"{PIPELINES}:stream_of_spark") as command:
+        command.out.wait_for("12")
+        command.signal_all(signal.SIGINT)
+        ended = command.end()
+        command.wait_for_processes(lambda: not command.processes())
+    assert ended.code == 3, ended.err
+    assert "draining" in ended.err
+    count = len(ended.out.splitlines())
+    assert count % 5 == 0
+    assert f"taken {count:,}, delivered {count:,}, lost 0" in ended.err.splitlines()[-1]
+
+
 def test_a_signal_to_all_processes_while_spark_starts_drains(tmp_path: Path) -> None:
     with RunningCommand(*numbered(tmp_path)) as command:
         # The script of that name becomes the JVM, and may do so between two glances.

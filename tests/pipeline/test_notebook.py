@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import signal
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -125,6 +126,29 @@ ENDLESS = Pipeline(
 def test_an_interrupt_drains_what_is_watched(notebook: Notebook) -> None:
     run = Interrupted(ENDLESS, 1)
     run.watch()
+    assert run.state == "stopped"
+
+
+def test_an_interrupt_drains_whoever_handles_interrupts_otherwise(notebook: Notebook) -> None:
+    """As Spark does, once it was started on the main thread."""
+
+    def handle(number: int, frame: object) -> None:
+        raise AssertionError("the handler of somebody else was called")
+
+    class Signalled(Interrupted):
+        def wait(self, timeout: float | None = None) -> bool:
+            if self.times:
+                self.times -= 1
+                signal.raise_signal(signal.SIGINT)
+            return super().wait(timeout)
+
+    run = Signalled(ENDLESS, 1)
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        run.watch()
+        assert signal.getsignal(signal.SIGINT) is handle
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert run.state == "stopped"
 
 

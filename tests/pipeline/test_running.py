@@ -178,5 +178,5 @@ def test_a_stop_signal_that_fails_is_no_end_of_the_source_and_no_fault_of_it() -
     )
     assembly = assembled(pipeline, NoSettings(), Flow.error(OSError("no signal")))
     with pytest.raises(OSError, match="no signal"):
-        assembly.entrances["numbers"].to_list().run_sync()
+        Flow.from_publisher(assembly.entrances["numbers"]).to_list().run_sync()
     assert assembly.sources["numbers"].errors.count == 0

@@ -10,7 +10,8 @@ import pytest
 
 from penstock.delivery import Epoch, Level
 from penstock.observe.meters import SinkMeter
-from penstock.pipeline.history import RunHistory, SinkAccounts, SinkHistory
+from penstock.pipeline.history import RunHistory, SinkHistory
+from penstock.pipeline.sink_accounts import SinkAccounts
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 

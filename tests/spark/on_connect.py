@@ -31,8 +31,10 @@ from penstock.spark import (
     write_with_spark,
 )
 from penstock.spark.deployment import Deployment, deployed
+from penstock.spark.egress.batch_delivery import BatchHandoff
 from penstock.spark.egress.batch_transport import SWITCH, SocketTransport
 from penstock.spark.run import SparkRun
+from penstock.spark.stream_input import StreamSource
 from penstock.testing import ManualSubscriber
 from tests.faults.processes import command_of, descendants
 from tests.spark.cluster import REMOTE, SERVER
@@ -88,6 +90,36 @@ def test_rows_go_through_functions_and_come_back_in_order(remote: SparkSession) 
     assert [tuple(row) for row in result(flow.rows())] == [
         (number * 10, [f"n{number}"]) for number in range(1, 1_000, 2)
     ]
+
+
+def test_what_the_server_reads_itself_is_computed_when_rows_are_wanted(
+    remote: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked, admit = threading.Event(), BatchHandoff.admit
+    computed = tmp_path / "computed"
+
+    def noted(handoff: BatchHandoff, number: int, *, on_demand: bool) -> None:
+        asked.set()
+        admit(handoff, number, on_demand=on_demand)
+
+    def note(row: Any) -> bool:
+        computed.touch()
+        return True
+
+    monkeypatch.setattr(BatchHandoff, "admit", noted)
+    frame = remote.readStream.format("rate-micro-batch").option("rowsPerBatch", 10)
+    frame = frame.option("numPartitions", 1).load()
+    subscriber: ManualSubscriber[Any] = ManualSubscriber()
+    flow = SparkFlow.from_stream(frame, checkpoint=tmp_path / "checkpoint")
+    flow.filter(note).rows().subscribe(subscriber)
+    assert asked.wait(PATIENCE)
+    assert not computed.exists()
+    subscriber.request(25)
+    wait_until(lambda: len(subscriber.elements) == 25)
+    assert [row.value for row in subscriber.elements] == list(range(25))
+    assert computed.exists()
+    subscriber.cancel()
+    assert repr(flow.streams[0].sources) == repr((StreamSource("rate-micro-batch"),))
 
 
 def test_batches_come_back_encrypted_where_they_have_to(

@@ -80,7 +80,7 @@ def test_batches_are_added_up_once_however_often_spark_reports_them() -> None:
     counts.arrived(query, 1, 5)  # Spark gave it once more
     query.reports += [report(1, 10, 15), report(2, 15, 15, executed=False)]
     counts.update(query)
-    assert counts.totals == SparkCounts(1, planned=15, read=15, left=15, arrived=15)
+    assert counts.totals == SparkCounts(1, planned=15, read=15, left=15, arrived=15, last_planned=5)
 
 
 def test_what_spark_connect_reports_is_read_as_well() -> None:
@@ -89,6 +89,37 @@ def test_what_spark_connect_reports_is_read_as_well() -> None:
     theirs["numInputRows"] = None
     theirs["observedMetrics"] = {OBSERVED: Row(values=[7], schema={"type": "struct"})}
     assert counted([theirs], -1) == [BatchCount(0, planned=10, read=10, left=7, late=())]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "rows", "counted_rows"),
+    [
+        (None, '{"logOffset": 0}', 4, 4),
+        ('{"logOffset": 0}', '{"logOffset": 0}', 0, 0),  # a journal was read beside it
+        ('{"logOffset": 0}', '{"logOffset": 1}', 0, None),  # Spark does not say
+        (None, "0", 0, 0),  # a rate that has not begun
+        ("7", "not JSON", 3, 3),
+    ],
+)
+def test_rows_of_a_stream_are_those_that_spark_has_read(
+    start: str | None, end: str, rows: int, counted_rows: int | None
+) -> None:
+    mixed = report(0, 0, 10)
+    mixed["sources"] += [{"startOffset": start, "endOffset": end, "numInputRows": rows}]
+    (found,) = counted([mixed], -1)
+    assert (found.planned, found.read, found.streamed) == (10 + rows, 10 + rows, (counted_rows,))
+
+
+def test_batches_of_which_spark_does_not_say_what_it_has_read_are_counted() -> None:
+    query, counts = Query(), BatchCounts()
+    for number, rows in enumerate((4, 0, 5)):
+        batch = report(number, 0, 0)
+        stream = {"startOffset": f"{number}", "endOffset": f"{number + 1}", "numInputRows": rows}
+        batch["sources"] += [stream]
+        query.reports.append(batch)
+    counts.update(query)
+    assert (counts.totals.streamed, counts.totals.uncounted) == ((9,), 1)
+    assert counts.totals.last_planned == 5
 
 
 def test_a_report_that_spark_waits_is_none_of_a_batch() -> None:

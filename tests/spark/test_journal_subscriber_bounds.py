@@ -19,7 +19,7 @@ from penstock.spark.ingest.conversion import Converter
 from penstock.spark.ingest.journal_subscriber import JournalSubscriber
 from penstock.spark.ingest.schema import Schema
 from penstock.spark.journal import Journal
-from penstock.spark.run import on_own_thread
+from penstock.spark.journaled_inputs import on_own_thread
 from penstock.testing import ManualPublisher
 from tests.spark.journals import Numbers, numbered, open_journal
 from tests.spark.recordings import Run, new_run

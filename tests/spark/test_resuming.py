@@ -90,7 +90,7 @@ def test_a_source_that_knows_its_positions_needs_no_function_for_them() -> None:
     source = Flow.resumable(lambda position: rows(3), position=lambda row: row[0])
     pipeline = spark_plan_in(source.on_spark(SCHEMA).rows())
     assert pipeline is not None
-    assert pipeline.inputs[0].replay == "position"
+    assert pipeline.journaled[0].replay == "position"
     with pytest.raises(ValueError, match="needs position="):
         Flow.resumable(lambda position: rows(3)).on_spark(SCHEMA)
     with pytest.raises(ValueError, match="resumes by position only"):
@@ -120,7 +120,7 @@ def test_what_was_recorded_without_positions_does_not_go_on_by_position() -> Non
     pipeline = spark_plan_in(source.on_spark(SCHEMA).rows())
     assert pipeline is not None
     with pytest.raises(CannotResume, match="12 elements, and not the position of the last one"):
-        pipeline.inputs[0].resumed(12, None)
+        pipeline.journaled[0].resumed(12, None)
 
 
 @pytest.mark.usefixtures("spark")

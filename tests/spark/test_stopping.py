@@ -104,6 +104,7 @@ def test_what_came_and_did_not_fit_is_lost_by_a_stop_unless_it_comes_again(
             if thread.name.startswith(("penstock-spark-stopped", "penstock-input")):
                 thread.join(SECONDS)
     ledger = run.status().ledger
+    assert ledger.taken is not None
     assert 0 < ledger.taken < 16
     assert ledger.lost == (0 if comes_again else 16 - ledger.taken)
 

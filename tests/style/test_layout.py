@@ -187,7 +187,7 @@ LOCKS = {
     "observe/observer.py",
     "pipeline/assembly.py",
     "pipeline/run.py",
-    "pipeline/history.py",
+    "pipeline/sink_accounts.py",
     "pipeline/sinks.py",
     "runtime/system_clock.py",
     "runtime/thread_pool.py",

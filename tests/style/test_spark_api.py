@@ -18,7 +18,7 @@ PUBLIC = {
     "pyspark.sql": {"Column", "DataFrame", "Row", "SparkSession"},
     "pyspark.sql.datasource": {"DataSource", "DataSourceStreamReader", "InputPartition"},
     "pyspark.sql.functions": {"*"},
-    "pyspark.sql.streaming": {"StreamingQuery"},
+    "pyspark.sql.streaming": {"DataStreamWriter", "StreamingQuery"},
     "pyspark.sql.streaming.datasource": {
         "ReadLimit", "ReadMaxRows", "SupportsTriggerAvailableNow",
     },

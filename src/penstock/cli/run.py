@@ -146,6 +146,8 @@ class Interrupts:
         """From now on there is something that can be drained."""
         # The code that a signal interrupts may hold the locks of all the rest.
         self._raises = False
+        for number in self._before:  # a source may have started Spark, which has handlers as well
+            signal.signal(number, self._interrupt)
         if self.count:  # a module of the user has caught it
             raise KeyboardInterrupt
 

@@ -14,6 +14,7 @@ from penstock.spark.journal import Journal, JournalReader, JournalUnusable
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.session.spark_session import require_startable, spark_session
 from penstock.spark.state import in_words, require_same_state
+from penstock.spark.stream_input import StreamInput
 from penstock.spark.workers.journal_source import JournalRead
 from penstock.spark.workers.pickling import require_sendable
 
@@ -28,6 +29,7 @@ RESUMES: Final = {
     "position": "after a restart its source goes on after the last position",
     "none": "after a restart its source goes on live, with gaps or duplicates",
 }
+STREAM_RESUMES: Final = "after a restart Spark goes on with its offsets of the source"
 PATIENCE: Final = 60
 """The seconds that Spark gets to find that there are no rows."""
 
@@ -41,11 +43,7 @@ class SparkCheck:
     @property
     def schemas(self) -> str:
         """What goes onto Spark."""
-        return "; ".join(self._inputs)
-
-    @property
-    def _inputs(self) -> list[str]:
-        return [each.schema.ddl for each in self._pipeline.inputs]
+        return "; ".join(self._pipeline.identities)
 
     def questions(self, *, with_session: bool) -> Iterator[tuple[str, str, Question]]:
         """Each with its subject, and what to say if nothing is wrong."""
@@ -71,12 +69,12 @@ class SparkCheck:
         if place is None:
             return None
         checkpoint = Checkpoint(place)
-        held = checkpoint.holds(self._pipeline.name, self._inputs)
+        held = checkpoint.holds(self._pipeline.name, self._pipeline.identities)
         trial = try_out(place)
         speed = f"a write takes {trial.seconds * 1_000:.1f} ms"
         if not held:
             return f"{checkpoint.place} is new; {speed}"
-        places = (checkpoint.for_journal(number) for number in range(len(self._inputs)))
+        places = (checkpoint.for_journal(number) for number in range(len(self._pipeline.journaled)))
         extents = list(map(rows_of, places))
         checkpoint.require_whole(extents)
         done = checkpoint.progress(extents).batch + 1
@@ -89,6 +87,8 @@ class SparkCheck:
         session = spark_session(self._pipeline.settings)
         try:
             with tempfile.TemporaryDirectory(prefix="penstock-check-") as folder:
+                if self._pipeline.streams:
+                    return self._plan_streams(session, folder)
                 if self._pipeline.settings.remote is None:
                     return self._run_empty(session, folder)
                 way_back = require_transport(session)
@@ -96,6 +96,17 @@ class SparkCheck:
                 return f"{self._accepted(frame)}; {way_back}"
         except (Py4JError, PySparkException) as error:
             raise explained(error) from error
+
+    def _plan_streams(self, session: SparkSession, folder: str) -> str:
+        """Let Spark plan the query; to run it would read what is not to be read yet."""
+        journals = empty_journals(self._pipeline.journaled, folder)
+        frames = [
+            each.frame(session)
+            if isinstance(each, StreamInput)
+            else JournalRead(next(journals), self._pipeline.batch_rows, folder).frame(session)
+            for each in self._pipeline.inputs
+        ]
+        return self._accepted(self._pipeline.transform(frames))
 
     def _accepted(self, frame: DataFrame) -> str:
         """What comes out, if the state that is kept means the same as before."""
@@ -106,7 +117,7 @@ class SparkCheck:
 
     def _run_empty(self, session: SparkSession, folder: str) -> str:
         """Let Spark plan the query and run it over journals without rows."""
-        journals = empty_journals(self._pipeline.inputs, folder)
+        journals = empty_journals(self._pipeline.journaled, folder)
         reads = [JournalRead(place, self._pipeline.batch_rows, folder) for place in journals]
         frame = self._pipeline.transform([read.frame(session) for read in reads])
         text = self._accepted(frame)
@@ -128,7 +139,7 @@ class SparkCheck:
         from pyspark.sql.functions import lit
 
         streams = []
-        for each in self._pipeline.inputs:
+        for each in self._pipeline.journaled:
             columns = [
                 lit(None).cast(field.dataType).alias(field.name) for field in each.schema.spark
             ]
@@ -136,8 +147,10 @@ class SparkCheck:
         return streams
 
 
-def goes_on(each: SparkInput) -> str:
+def goes_on(each: SparkInput | StreamInput) -> str:
     """How an input goes on after a restart, and what is not known of that before it runs."""
+    if isinstance(each, StreamInput):
+        return STREAM_RESUMES if each.replays else RESUMES["none"]
     resumption = each.resume_mode.resumption
     unseen = () if resumption is None else resumption.unseen
     return "; ".join((RESUMES[each.replay], *unseen))

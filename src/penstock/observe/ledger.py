@@ -5,7 +5,7 @@ Page, terminal, summary, metrics and documentation share the words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -94,14 +94,13 @@ def key_of(passage: Passage) -> tuple[str, str]:
     return passage.giver, passage.words
 
 
-def difference(taken: int, terms: Iterable[int | None], *, settled: bool) -> int | None:
+def difference(taken: int | None, terms: Sequence[int | None], *, settled: bool) -> int | None:
     """What was taken and is in no term; ``None`` if one is not known, and while they move."""
-    rest = taken
-    for each in terms:
-        if each is None:
-            return None
-        rest -= each
-    return rest if settled else None
+    known = [each for each in (taken, *terms) if each is not None]
+    if not settled or len(known) < len((taken, *terms)):
+        return None
+    total, *parts = known
+    return total - sum(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +141,7 @@ class Ledger:
     ``lost``, ``duplicated``, ``possibly_duplicated`` and ``late`` are the sums of their ``causes``.
     """
 
-    taken: int = 0
+    taken: int | None = 0
     delivered: int | None = 0
     filtered: int | None = None
     late: int | None = 0
@@ -187,7 +186,8 @@ WORDS: Final = (
         "taken",
         "taken",
         "{element}",
-        "elements that were taken from the sources, over all restarts",
+        "elements that were taken from the sources, over all restarts; of a stream that Spark "
+        "itself reads, the rows that it says it has read",
         "always",
     ),
     LedgerWord(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from penstock.api import Publisher
 from penstock.connectors.shared.reconnecting import listening
@@ -77,14 +77,14 @@ class RunTarget:
 class Assembly:
     """A pipeline that is ready to run.
 
-    ``entrances``  the flows of the sources, by name
+    ``entrances``  the flows of the sources, by name; a ``SparkFlow`` where Spark reads it itself
     ``flow``       what comes out, for the sinks
     ``sinks``      by name: functions, subscribers, or sinks that Spark serves
     """
 
     name: str
     sources: Mapping[str, SourceMeter]
-    entrances: Mapping[str, Flow[Any]]
+    entrances: Mapping[str, Publisher[Any]]
     flow: Publisher[Any]
     sinks: Mapping[str, Any]
 
@@ -118,12 +118,17 @@ def assembled(pipeline: Pipeline, settings: Any, until: Publisher[Any]) -> Assem
 
 def source(
     make: Callable[[Any], Any], settings: Any, gauge: SourceMeter, until: Publisher[Any]
-) -> Flow[Any]:
-    """A source whose elements are counted, and which can be told to complete."""
+) -> Publisher[Any]:
+    """A source whose elements are counted, and which can be told to complete.
+
+    What Spark reads itself stays on Spark, which counts it, and is told there.
+    """
     with listening(gauge):
         made = make(settings)
     if not callable(getattr(made, "subscribe", None)):
         raise TypeError(f"it must be a flow or another publisher, not {shorten(made)}")
+    if getattr(made, "is_read_by_spark", False):
+        return cast("Publisher[Any]", made)
     flow = made if isinstance(made, Flow) else Flow.from_publisher(made)
     return extended(flow, [MeteredSource(gauge, until)])
 

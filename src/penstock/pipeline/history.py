@@ -9,27 +9,21 @@ batch that comes again.
 from __future__ import annotations
 
 import json
-import logging
-import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from operator import methodcaller
 from time import time
 from typing import Any, Final
 
-from penstock.delivery import Epoch
 from penstock.observe.ledger import Cause, LedgerLine
-from penstock.observe.meters import SinkMeter
 from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.egress.batch_counts import LateRows, SparkCounts
-from penstock.spark.plan import BatchListener
 
 __all__ = [
     "Loss",
     "RunHistory",
-    "SinkAccounts",
     "SinkHistory",
     "SparkHistory",
+    "counted_by_spark",
 ]
 
 FILE: Final = "books.json"
@@ -57,11 +51,16 @@ class SinkHistory:
 
 @dataclass(frozen=True)
 class SparkHistory:
-    """What Spark has counted up to ``batch``; ``filtered`` are rows that functions left out."""
+    """What Spark has counted up to ``batch``.
+
+    ``filtered``  rows that functions left out
+    ``streamed``  rows of what Spark reads itself
+    """
 
     batch: int = -1
     filtered: int = 0
     late: Mapping[str, LateRows] = field(default_factory=dict)
+    streamed: int = 0
 
     def with_run(self, counts: SparkCounts, filtered: int) -> SparkHistory:
         """The same after a run of which these are the counts."""
@@ -69,7 +68,12 @@ class SparkHistory:
         for name, each in counts.late.items():
             old = late.get(name, LateRows(name, 0))
             late[name] = LateRows(name, old.rows + each.rows, old.exact and each.exact)
-        return SparkHistory(max(self.batch, counts.batch), self.filtered + filtered, late)
+        return SparkHistory(
+            max(self.batch, counts.batch),
+            self.filtered + filtered,
+            late,
+            self.streamed + sum(counts.streamed),
+        )
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ class RunHistory:
     ``batch``       the last batch of which all sinks were given all rows, as ``sinks`` has it
     ``spark``       what Spark has counted
     ``at_least``    the numbers that may be more, since something was not seen
+    ``at_rest``     whether the last run has ended with no batch under way
     ``unreplayed``  the sources that went on without what they had sent between two runs
     ``lines``       the last entries
     """
@@ -113,6 +118,7 @@ class RunHistory:
     spark: SparkHistory = field(default_factory=SparkHistory)
     at_least: tuple[str, ...] = ()
     unreplayed: tuple[str, ...] = ()
+    at_rest: bool = False
     lines: tuple[LedgerLine, ...] = field(default=())
 
     @classmethod
@@ -185,23 +191,35 @@ class RunHistory:
         return history.noted(f"lost {loss.count:,} at {loss.place}: {loss.words}")
 
     def restarted(
-        self, replayed: Sequence[tuple[int, int]], done: int = -1, *, stateful: bool = False
+        self,
+        replayed: Sequence[tuple[int, int]],
+        done: int = -1,
+        *,
+        stateful: bool = False,
+        streamed: bool = False,
+        again: int | None = None,
     ) -> RunHistory:
         """The pipeline goes on; Spark does the rows of its last batch once more.
 
         ``done``      the last batch with which Spark was done
         ``stateful``  whether Spark may have dropped late rows
+        ``streamed``  whether Spark reads something itself, of which it alone counts the rows
+        ``again``     the batch that Spark does once more, if nobody knows all its rows
         """
-        again = [(first, last) for first, last in replayed if last > first]
-        rows = sum(last - first for first, last in again)
-        ranges = ", ".join(f"{first:,}..{last:,}" for first, last in again)
-        words = (
-            f"restarted; replayed {ranges} ({rows:,})" if again else "restarted; nothing to replay"
+        begun = [(first, last) for first, last in replayed if last > first]
+        rows = sum(last - first for first, last in begun)
+        ranges = ", ".join(f"{first:,}..{last:,}" for first, last in begun)
+        words = f"replayed {ranges} ({rows:,})" if begun else "nothing to replay"
+        history = replace(
+            self, restarts=self.restarts + 1, replayed=self.replayed + rows, at_rest=False
         )
-        history = replace(self, restarts=self.restarts + 1, replayed=self.replayed + rows)
-        return history.noted(words).with_gaps(done, stateful=stateful)
+        if again is not None:
+            words = f"batch {again:,} is done once more"
+            history = history.unsure_of("replayed")
+        words = f"restarted; {words}"
+        return history.noted(words).with_gaps(done, stateful=stateful, streamed=streamed)
 
-    def with_gaps(self, done: int, *, stateful: bool) -> RunHistory:
+    def with_gaps(self, done: int, *, stateful: bool, streamed: bool = False) -> RunHistory:
         """Say of which batches nobody knows what became of their rows."""
         history = self
         if history.begun == NOT_WRITTEN_DOWN:
@@ -215,8 +233,7 @@ class RunHistory:
         if spark.batch < done:
             unseen = f"of batches {spark.batch + 1:,} to {done:,} Spark's own count was not seen"
             history = replace(history, spark=replace(spark, batch=done))
-            fields = ("filtered", "late") if stateful else ("filtered",)
-            history = history._not_seen(fields, unseen)
+            history = history._not_seen(counted_by_spark(stateful, streamed), unseen)
         return history
 
     def unsure_of(self, *fields: str) -> RunHistory:
@@ -227,156 +244,6 @@ class RunHistory:
         return self.unsure_of(*fields).noted(words)
 
 
-logger = logging.getLogger("penstock")
-
-
-class GivenRows:
-    """What a sink was given of the batch that is under way.
-
-    ``times``  how often earlier runs may have given it each of its rows
-    ``void``   rows that this run has given it, before the batch began once more
-    """
-
-    def __init__(self, sink: SinkMeter, times: int, void: int = 0) -> None:
-        self._sink = sink
-        self._times = times
-        self._void = void
-        self._rows = sink.rows
-        self._recognised = sink.recognised
-
-    @property
-    def rows(self) -> int:
-        """All of it."""
-        return self._sink.rows - self._rows
-
-    @property
-    def possibly_again(self) -> int:
-        """Rows that it perhaps has twice now; a sink that tells them, or knows them, has none."""
-        if self._sink.duplicated is not None:
-            return 0
-        fresh = self.rows - (self._sink.recognised - self._recognised)
-        return fresh * self._times + self._void
-
-    def once_more(self) -> GivenRows:
-        """The batch begins once more."""
-        return GivenRows(self._sink, self._times, self._void + self.rows)
-
-
-class SinkAccounts:
-    """Keeps the part of the history that is about sinks; tells ``batches`` of each batch first.
-
-    The thread of Spark's calls writes, any thread reads.
-    """
-
-    def __init__(self, batches: BatchListener | None, keep: Callable[[], object]) -> None:
-        self._batches = batches
-        self._keep = keep
-        self._sinks: Sequence[SinkMeter] = ()
-        self._given: dict[str, GivenRows] = {}
-        self._under_way = -1
-        self._earlier: Mapping[str, SinkHistory] = {}
-        self._changing = threading.RLock()
-        self._writing = threading.Lock()
-        self.history = RunHistory()
-
-    def adopt(self, history: RunHistory) -> None:
-        """Go on with the history of earlier runs."""
-        self.history, self._earlier = history, history.sinks
-
-    def change(self, change: Callable[[RunHistory], RunHistory]) -> None:
-        """Write something down. From any thread."""
-        with self._changing:
-            before, self.history = self.history, change(self.history)
-        if self.history != before:
-            self._write()
-
-    def watch(self, sinks: Sequence[SinkMeter]) -> None:
-        """These are the sinks."""
-        self._sinks = sinks
-
-    def of(self, sink: SinkMeter) -> SinkHistory:
-        """What it was given, in all runs."""
-        with self._changing:
-            history = self._with_own(sink, self.history.sinks.get(sink.name, SinkHistory()))
-            given = self._given.get(sink.name)
-            if given is None:
-                return history
-            counted = history.last if self._under_way == self.history.batch else 0
-            fresh = max(given.rows - counted, 0) if self._under_way >= self.history.batch else 0
-            return replace(
-                history,
-                delivered=history.delivered + fresh,
-                possibly_duplicated=history.possibly_duplicated + given.possibly_again,
-            )
-
-    def closed_at(self, sink: SinkMeter) -> int:
-        """The rows that it was given of batches that are over."""
-        return self.history.sinks.get(sink.name, SinkHistory()).delivered
-
-    def _with_own(self, sink: SinkMeter, history: SinkHistory) -> SinkHistory:
-        """With what the sink says itself, of this run and of those before."""
-        earlier = self._earlier.get(sink.name, SinkHistory())
-        return replace(
-            history,
-            duplicated=earlier.duplicated + (sink.duplicated or 0),
-            recognised=earlier.recognised + sink.recognised,
-        )
-
-    # From Spark's calls.
-
-    def open(self, epoch: Epoch | None) -> None:
-        """The pipeline is about to start."""
-        if self._batches is not None:
-            self._batches.open(epoch)
-
-    def begin(self, batch: int) -> None:
-        """The rows of a batch follow."""
-        if self._batches is not None:
-            self._batches.begin(batch)
-        with self._changing:
-            if batch == self._under_way:  # Spark gives it once more: how much it was is known
-                self._given = {name: each.once_more() for name, each in self._given.items()}
-                return
-            times = self.history.times_given(batch)
-            self._given = {sink.name: GivenRows(sink, times) for sink in self._sinks}
-            self._under_way = batch
-        self.change(methodcaller("with_begun", batch))
-
-    def commit(self, batch: int) -> None:
-        """All sinks have all of it."""
-        if self._batches is not None:
-            self._batches.commit(batch)
-        with self._changing:
-            if batch == self._under_way:
-                last = max(batch, self.history.batch)
-                sinks = self._closed(batch)
-                self.history = replace(self.history, batch=last, attempts=0, sinks=sinks)
-                self._given, self._under_way = {}, -1
-        self._write()
-
-    def _closed(self, batch: int) -> Mapping[str, SinkHistory]:
-        """What each sink was given, this batch included; once, also if its account was closed."""
-        sinks = dict(self.history.sinks)
-        for sink in self._sinks:
-            before, given = sinks.get(sink.name, SinkHistory()), self._given[sink.name]
-            history = self._with_own(sink, before)
-            if batch >= self.history.batch:
-                counted = before.last if batch == self.history.batch else 0
-                delivered = before.delivered - counted + given.rows
-                history = replace(history, delivered=delivered, last=given.rows)
-            possibly = before.possibly_duplicated + given.possibly_again
-            sinks[sink.name] = replace(history, possibly_duplicated=possibly)
-        return sinks
-
-    def close(self) -> None:
-        """No batch will come."""
-        if self._batches is not None:
-            self._batches.close()
-
-    def _write(self) -> None:
-        try:
-            with self._writing:
-                self._keep()
-        except OSError as error:
-            # The next batch tries it again; after a kill the history say that they do not know.
-            logger.warning("the history of the pipeline cannot be written: %s", error)
+def counted_by_spark(stateful: bool, streamed: bool) -> tuple[str, ...]:
+    """The numbers that may be more if Spark's own count of a batch was not seen."""
+    return ("filtered", *(("late",) if stateful else ()), *(("taken",) if streamed else ()))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -114,7 +116,8 @@ class PipelineRun:
         observer, progress = Observer(self.name, self.status), NotebookProgress()
         self.start()
         try:
-            self._wait_with(observer, progress)
+            with interrupts_raised():
+                self._wait_with(observer, progress)
         except BaseException:
             self.stop()
             raise
@@ -248,6 +251,20 @@ class PipelineRun:
             self._batches.stop()
             self._engine.close_sinks()
         return True
+
+
+@contextmanager
+def interrupts_raised() -> Iterator[None]:
+    """Let an interrupt raise here, and nothing else: Spark's own handler would cancel its jobs."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def engine_for(

@@ -22,10 +22,12 @@ from penstock.pipeline.engine import (
     lost_at,
     stage_of,
 )
-from penstock.pipeline.history import Loss, RunHistory, SinkAccounts, SparkHistory
+from penstock.pipeline.history import Loss, RunHistory, SparkHistory
+from penstock.pipeline.sink_accounts import SinkAccounts
 from penstock.pipeline.sinks import SinkBatches
 from penstock.pipeline.spark_ledger import SPARK, JournalPassages, SparkLedger, SparkPassages
 from penstock.pipeline.spark_sinks import require_fitting_sinks
+from penstock.pipeline.stream_sources import StreamSources, require_own_session
 from penstock.spark.checkpoint import Checkpoint, CheckpointError
 from penstock.spark.deployment import Deployment, deployed, from_spark_in
 from penstock.spark.egress.batch_counts import SparkCounts
@@ -43,6 +45,7 @@ class SparkEngine:
 
     def __init__(self, assembly: Assembly, deployment: Deployment) -> None:
         self._accounts = SinkAccounts(deployment.batches, self._keep_history)
+        self._accounts.on_close = self._note_rest
         deployment = replace(deployment, watch=self._began, batches=self._accounts)
         self.flow = deployed(assembly.flow, deployment)
         origin = from_spark_in(self.flow)
@@ -52,6 +55,7 @@ class SparkEngine:
         self._sources = assembly.sources
         self._spark_sinks = assembly.spark_sinks
         self._entrances = assembly.entrances
+        self._streams = StreamSources(self._plan, assembly)
         self._conservation = Conservation()
         self._run: SparkRun | None = None
         self._draining = False
@@ -67,10 +71,9 @@ class SparkEngine:
     def require_own_checkpoint(self) -> None:
         """Refuse the checkpoint of another pipeline, or one that it could not go on from."""
         if self._plan.checkpoint is not None:
-            inputs = [each.schema.ddl for each in self._plan.inputs]
             try:
                 require_resumable(self._plan)
-                Checkpoint(self._plan.checkpoint).holds(self._plan.name, inputs)
+                Checkpoint(self._plan.checkpoint).holds(self._plan.name, self._plan.identities)
             except (CannotResume, CheckpointError) as error:
                 raise AssemblyError(str(error)) from error
 
@@ -85,7 +88,7 @@ class SparkEngine:
         self._accounts.watch(sinks)
 
     def drain(self) -> None:
-        """Let Spark go through what the journals hold, and no more."""
+        """Let Spark go through what the journals hold and what it computes, and no more."""
         self._draining = True
         if self._run is not None:
             self._run.drain()
@@ -94,6 +97,9 @@ class SparkEngine:
         """The journals are open: now is known what Spark does once more."""
         if self._plan.checkpoint is not None:
             self._open_history(Checkpoint(self._plan.checkpoint), run.snapshot())
+        # Where the end of Spark's log was lost it does a batch again that was counted.
+        if self._earlier.batch > run.snapshot().done_batch:
+            run.batch_counts.go_on_after(self._earlier.batch)
         run.batch_counts.listener = self._note_counts
         self._run = run
         if self._draining:
@@ -103,13 +109,26 @@ class SparkEngine:
         """Go on with the history of the last run."""
         history = RunHistory.opened(checkpoint)
         stateful = self._count.may_be_late and (history or RunHistory()).may_be_late
+        streamed = bool(self._plan.streams)
         if history is None:
-            history = RunHistory().with_gaps(run.done_batch, stateful=stateful)
+            history = RunHistory().with_gaps(run.done_batch, stateful=stateful, streamed=streamed)
         else:
-            history = history.restarted(run.replayed, run.done_batch, stateful=stateful)
+            again = run.unfinished_batch if streamed else None
+            if again is not None and history.at_rest and again > history.batch:
+                again = None  # it was planned, and nobody saw anything of it
+            history = history.restarted(
+                run.replayed, run.done_batch, stateful=stateful, streamed=streamed, again=again
+            )
         self._accounts.adopt(history)
         self._earlier, self._losses = history.spark, history.all_losses
         self._keep_history()
+
+    def _note_rest(self) -> None:
+        """The run is over; Spark may have planned a batch, of which nobody saw anything."""
+        if self._run is not None:
+            run = self._run.snapshot()
+            if run.begun_batch <= run.done_batch:
+                self._accounts.change(lambda history: replace(history, at_rest=True))
 
     def _keep_history(self) -> None:
         if self._plan.checkpoint is not None:
@@ -118,8 +137,11 @@ class SparkEngine:
     def _note_counts(self) -> None:
         """Write down what Spark has counted: it keeps that for as long as the query runs."""
         if self._run is not None:
-            spark = self._spark_history(self._run.snapshot().counts)
+            counts = self._run.snapshot().counts
+            spark = self._spark_history(counts)
             self._accounts.change(lambda history: replace(history, spark=spark))
+            if counts.uncounted:
+                self._accounts.change(methodcaller("unsure_of", "taken"))
 
     def _spark_history(self, counts: SparkCounts) -> SparkHistory:
         return self._earlier.with_run(counts, self._count.filtered(counts) or 0)
@@ -153,13 +175,14 @@ class SparkEngine:
         return Status("starting", stages=stages, edges=tuple(edges), ledger=Ledger())
 
     def _stages(self, run: RunCounts, journals: Sequence[JournalPassages]) -> Iterator[StageStatus]:
-        yield from (stage_of(source) for source in self._sources.values())
+        for source in self._sources.values():
+            yield self._streams.stage(source, run) or stage_of(source)
         yield from map(stage_of_journal, journals)
         yield StageStatus(
             SPARK,
             "spark",
-            sum(each.done for each in run.inputs),
-            detail=words_for(run),
+            sum(each.done for each in run.inputs) + sum(run.counts.streamed),
+            detail=words_for(run, streamed=bool(self._plan.streams)),
             trouble=trouble_of(run),
             recent=signals(run.last_emitted),
             errors=errors_of(run),
@@ -183,15 +206,17 @@ class SparkEngine:
                 held_up=journal.full or not is_under_way(run),
                 idle=not journal.waiting,
             )
+        yield from self._streams.edges(run, sinks)
         for sink in sinks:
             wants = sink.wants
             yield edge_to(sink, SPARK, held_up=run.delivering and not wants, idle=wants)
 
     def _journals(self, run: RunCounts) -> Iterator[JournalPassages]:
         """The journals with their names: of several, each bears that of its source."""
-        names = journal_names(self._sources, len(run.inputs))
+        sources = [name for name in self._sources if name not in self._streams.names]
+        names = journal_names(sources, len(run.inputs))
         for (name, givers), each, reading in zip(
-            names, self._plan.inputs, run.inputs, strict=False
+            names, self._plan.journaled, run.inputs, strict=False
         ):
             source = self._source_of(each.publisher)
             yield JournalPassages(name, givers, source, reading, replays=each.replay != "none")
@@ -223,6 +248,7 @@ class SparkEngine:
             causes=(*(each.cause for each in self._losses), *lost),
             may_be_late=self._count.may_be_late and self._accounts.history.may_be_late,
             spark_sinks={name: each.level for name, each in self._spark_sinks.items()},
+            streamed=bool(self._plan.streams),
         )
         closed = at_all([(sink, self._accounts.closed_at(sink)) for sink in sinks])
         return ledger.made(passages, closed=closed, settled=phase != "running")
@@ -238,6 +264,7 @@ class SparkEngine:
                 self._accounts.change(methodcaller("missed", Loss(more, *key)))
         if self._accounts.history.restarts:
             unreplayed = [each.giver for each in journals if each.goes_on_without]
+            unreplayed += self._streams.unreplayed
             self._accounts.change(methodcaller("not_replayed", unreplayed))
 
     def _checkpoint(self, run: RunCounts) -> str:
@@ -256,6 +283,7 @@ def spark_engine(assembly: Assembly, target: RunTarget, batches: SinkBatches) ->
     if origin is None:
         return None
     require_fitting_sinks(assembly, origin)
+    require_own_session(assembly, target, origin.plan)
     deployment = Deployment(
         name=assembly.name,
         checkpoint=target.checkpoint,
@@ -326,10 +354,14 @@ def is_under_way(run: RunCounts) -> bool:
     return run.started and (run.batch is not None or run.delivering or idle)
 
 
-def words_for(run: RunCounts) -> str:
-    """What Spark is at."""
+def words_for(run: RunCounts, *, streamed: bool) -> str:
+    """What Spark is at; of what it reads itself nobody here knows how much there is."""
     if not is_under_way(run):
         return "starts"
+    if run.begun_batch > run.done_batch:
+        return f"is at batch {run.begun_batch:,}"
+    if run.oldest is None and streamed:
+        return "waits for rows, or until some are wanted"
     if run.oldest is None:
         return "has done all there is"
     return f"lag {run.oldest:.1f} s"

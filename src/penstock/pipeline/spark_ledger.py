@@ -7,7 +7,7 @@ aggregates ends one count, and the next one begins downstream of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,7 +25,12 @@ from penstock.pipeline.engine import (
     passage_to,
     sum_of,
 )
-from penstock.pipeline.history import RunHistory, SinkHistory, SparkHistory
+from penstock.pipeline.history import (
+    RunHistory,
+    SinkHistory,
+    SparkHistory,
+    counted_by_spark,
+)
 from penstock.spark.egress.batch_counts import SparkCounts
 from penstock.spark.plan import SparkPlan
 from penstock.spark.run_counts import InputCounts, RunCounts
@@ -133,6 +138,8 @@ class SparkPassages:
     def _within_spark(self, counts: SparkCounts) -> Iterator[Passage]:
         """What Spark has counted itself, where it cannot have become more or less."""
         if counts.planned:
+            if self._maps_only and counts.streamed and not counts.uncounted:
+                yield Passage(SPARK, SPARK, counts.read, counts.left, failing=READ)
             if self._is_functions and counts.through:
                 yield Passage(SPARK, SPARK, counts.read, counts.left, failing=READ)
             elif self._is_functions:
@@ -183,6 +190,7 @@ class SparkLedger:
     ``causes``     of what is lost
     ``may_be_late``  whether Spark may drop rows as late
     ``spark_sinks``  the levels of the sinks that Spark serves
+    ``streamed``     whether Spark reads something itself
     """
 
     run: RunCounts
@@ -195,15 +203,16 @@ class SparkLedger:
     causes: tuple[Cause, ...]
     may_be_late: bool
     spark_sinks: Mapping[str, Level]
+    streamed: bool = False
 
     def made(self, passages: tuple[Passage, ...], *, closed: int | None, settled: bool) -> Ledger:
         """The ledger; ``closed`` are the rows that all sinks have of batches that are over."""
-        taken = sum(each.taken for each in self.run.inputs)
+        at_least = set(self.at_least(settled=settled))
+        taken = self.taken(at_least)
         dead_letters = sum(each.all_dead_letters for each in self.run.inputs)
         filtered = None if self.filtered is None else self.spark.filtered
         late = sum(each.rows for each in self.spark.late.values())
         causes = (*self.causes, *self.all_causes())
-        at_least = set(self.at_least(settled=settled))
         terms = (closed, filtered, late, dead_letters, self.in_flight)
         is_whole = all(each.counts_rows for each in self.journals) and not at_least
         return Ledger(
@@ -215,7 +224,7 @@ class SparkLedger:
             in_flight=self.in_flight,
             replayed=self.history.replayed,
             recognised=sum(history.recognised for _, history in self.sinks),
-            lost=sum_of([each for each in causes if each.field == "lost"]),
+            lost=sum_of([each for each in causes if each.field == "lost"]) if passages else None,
             duplicated=sum_of([each for each in causes if each.field == "duplicated"]),
             possibly_duplicated=sum_of(
                 [each for each in causes if each.field == "possibly_duplicated"]
@@ -228,14 +237,24 @@ class SparkLedger:
             lines=self.history.lines,
         )
 
+    def taken(self, at_least: Collection[str]) -> int | None:
+        """What was taken; ``None`` if nobody knows anything of it."""
+        taken = sum(each.taken for each in self.run.inputs) + self.spark.streamed
+        return taken if taken or "taken" not in at_least else None
+
     def at_least(self, *, settled: bool) -> Iterator[str]:
         """The numbers that may be more."""
         yield from self.history.at_least
+        # What Spark reads itself it counts when a batch is done.
+        if self.run.begun_batch > self.run.counts.batch:
+            yield from ("taken",) if settled else ("taken", "in_flight")
+        if self.run.counts.uncounted:
+            yield "taken"
         if not all(each.exact for each in self.spark.late.values()):
             yield "late"
         unseen = settled and self.run.counts.batch < self.run.done_batch
         if unseen or self.run.counts.missed:
-            yield from ("filtered", "late") if self.may_be_late else ("filtered",)
+            yield from counted_by_spark(self.may_be_late, self.streamed)
         if self.history.unreplayed:
             yield from ("lost", "duplicated")
         if is_unsure(self.causes):
@@ -246,7 +265,8 @@ class SparkLedger:
     def of_spark_sinks(self) -> Iterator[Cause]:
         """Of sinks that Spark serves nobody sees the rows that they are given again."""
         for name, level in self.spark_sinks.items():
-            if self.history.replayed and level != "exactly once":
+            is_replayed = self.history.replayed or "replayed" in self.history.at_least
+            if is_replayed and level != "exactly once":
                 yield Cause("possibly_duplicated", None, name, POSSIBLY_TWICE)
 
     def all_causes(self) -> Iterator[Cause]:

@@ -3,7 +3,8 @@
     pipeline.json    whose it is
     runs.json        each start of the pipeline; see ``penstock.delivery.Epoch``
     state.json       what the state in it means; see ``state.py``
-    journal-0/       the rows of the first input; see ``journal/``
+    journal-0/       the rows of the first input that has a journal; see ``journal/``
+    held/            the lock of a run that has no journal, whose lock would do
     spark/           Spark's own: ``offsets/N`` is written when batch N is planned, ``commits/N``
                      when it is done
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
@@ -25,6 +26,7 @@ from pyarrow import ArrowInvalid
 from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from penstock.delivery import Epoch
+from penstock.spark.journal.errors import JournalInUse
 from penstock.spark.journal.local_store import TEMPORARY
 from penstock.spark.journal.private_files import (
     NotPrivate,
@@ -33,14 +35,19 @@ from penstock.spark.journal.private_files import (
     require_private_folder,
 )
 from penstock.spark.journal.store import open_store
-from penstock.spark.workers.journal_source import offset, position_of
+from penstock.spark.workers.journal_source import is_of_journal, position_of
 
-__all__ = ["Checkpoint", "CheckpointError", "CheckpointProgress", "JournalExtent"]
+__all__ = ["STREAM", "Checkpoint", "CheckpointError", "CheckpointProgress", "JournalExtent"]
 
 FORMAT: Final = 1
 ABOUT: Final = "pipeline.json"
 RUNS: Final = "runs.json"
 SPARK: Final = "spark"
+HELD: Final = "held"
+STREAM: Final = "stream of "
+"""How an input is called that Spark reads itself; no schema begins so."""
+LINES: Final = 3
+"""Of the plan of a batch: the version, what holds for all of it, and at least one offset."""
 REMEDY: Final = "restore it from a backup, or start with a new checkpoint"
 
 
@@ -113,8 +120,22 @@ class Checkpoint:
         self._require_same(about(name, inputs), found)
         return True
 
+    def hold(self) -> Callable[[], None]:
+        """Keep other runs out until what this returns is called, for a run without journals."""
+        store = open_store(f"{self.place}/{HELD}")
+        try:
+            store.claim()
+        except JournalInUse as error:
+            raise CheckpointError(
+                f"the checkpoint {self.place} is in use by another run of the pipeline; stop that "
+                "one, or name another place"
+            ) from error
+        except OSError as error:
+            raise CheckpointError(f"the checkpoint {self.place} cannot be held: {error}") from error
+        return store.release
+
     def begin_run(self) -> Epoch:
-        """Write down that a run starts; the journals are locked, so no other one does."""
+        """Write down that a run starts; others are kept out by a lock, so no other one does."""
         epoch = self.next_epoch()
         self.remember(RUNS, epoch.text)
         return epoch
@@ -165,10 +186,16 @@ class Checkpoint:
             return last or CheckpointProgress(-1, tuple(journal.start for journal in journals))
         return CheckpointProgress(batch, self._positions(batch, journals))
 
+    @property
+    def unfinished_batch(self) -> int | None:
+        """The number of the batch that was planned and is not done, if there is one."""
+        planned = self._last("offsets")
+        return None if planned == self._last("commits") else planned
+
     def unfinished(self, journals: Sequence[JournalExtent]) -> tuple[tuple[int, int], ...]:
         """The rows of the batch that was planned and is not done, from and to, for each journal."""
-        planned, done = self._last("offsets"), self._last("commits")
-        if planned is None or planned == done:
+        planned, done = self.unfinished_batch, self._last("commits")
+        if planned is None:
             return tuple((journal.start, journal.start) for journal in journals)
         begun = tuple(0 for _ in journals) if done is None else self._positions(done, journals)
         return tuple(zip(begun, self._positions(planned, journals), strict=True))
@@ -178,8 +205,10 @@ class Checkpoint:
         batch = self._last("offsets")
         if batch is None:
             return None
-        ends = [each for each in self._offsets(batch) if each["journal"] == identity]
-        return position_of(ends[0] if ends else {}, identity)
+        offsets = self._offsets(batch)
+        if not offsets:
+            raise self._damaged(batch)
+        return self._position(offsets, identity)
 
     def require_whole(self, journals: Sequence[JournalExtent]) -> None:
         """Refuse a checkpoint from which Spark would not go on where it was."""
@@ -275,9 +304,9 @@ class Checkpoint:
             )
         if others["inputs"] != mine["inputs"]:
             raise CheckpointError(
-                f"the checkpoint {self.place} was made for the schema "
-                f"{' and '.join(others['inputs'])!r}, the pipeline now has "
-                f"{' and '.join(mine['inputs'])!r}; name another place, or keep the schema"
+                f"the checkpoint {self.place} was made for the {what_is(others['inputs'])}, the "
+                f"pipeline now has the {what_is(mine['inputs'])}; name another place, or keep what "
+                "it reads"
             )
 
     def _positions(self, batch: int, journals: Sequence[JournalExtent]) -> tuple[int, ...]:
@@ -285,21 +314,19 @@ class Checkpoint:
         offsets = self._offsets(batch)
         if len(offsets) != len(journals):
             raise self._damaged(batch)
-        return tuple(
-            position_of(each, journal.identity)
-            for each, journal in zip(offsets, journals, strict=True)
-        )
+        return tuple(self._position(offsets, journal.identity) for journal in journals)
+
+    def _position(self, offsets: Sequence[dict[str, Any]], identity: str) -> int:
+        """Where a batch ended in the journal of that identity."""
+        ends = [each for each in offsets if each["journal"] == identity]
+        return position_of(ends[0] if ends else {}, identity)
 
     def _offsets(self, batch: int) -> list[dict[str, Any]]:
-        """Where a batch ended, one entry for each journal."""
+        """Where a batch ended, one entry for each journal; what else Spark reads is its own."""
         lines = (self._read(f"{SPARK}/offsets/{batch}") or "").splitlines()
-        try:
-            if lines[:1] != ["v1"]:
-                raise ValueError
-            offsets = [json.loads(line) for line in lines[2:] if line != "-"]
-            return [offset(each.get("journal"), int(each["position"])) for each in offsets]
-        except (ValueError, KeyError, AttributeError):
-            raise self._damaged(batch) from None
+        if lines[:1] != ["v1"] or len(lines) < LINES:
+            raise self._damaged(batch)
+        return [each for each in map(parsed, lines[2:]) if is_of_journal(each)]
 
     def _damaged(self, batch: int) -> CheckpointError:
         file = f"{self.place}/{SPARK}/offsets/{batch}"
@@ -342,6 +369,21 @@ class Checkpoint:
 def about(name: str, inputs: Sequence[str]) -> dict[str, Any]:
     """What a checkpoint says of its pipeline."""
     return {"format": FORMAT, "name": name, "inputs": list(inputs)}
+
+
+def parsed(line: str) -> object:
+    """An offset, if it is JSON; those of other sources need not be."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def what_is(inputs: Sequence[str]) -> str:
+    """What a pipeline reads: the schemas of what goes onto Spark, and the streams of Spark."""
+    return " and the ".join(
+        each if each.startswith(STREAM) else f"schema {each!r}" for each in map(str, inputs)
+    )
 
 
 def is_local(place: str) -> bool:

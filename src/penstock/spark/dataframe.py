@@ -261,6 +261,6 @@ def require_batch_dataframe(dataframe: Any) -> Any:
     if dataframe.isStreaming:
         raise ValueError(
             "from_dataframe needs a DataFrame that ends, and this one is a stream; "
-            "give its source to a flow, and use on_spark"
+            "use penstock.spark.SparkFlow.from_stream"
         )
     return dataframe

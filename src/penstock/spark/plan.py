@@ -24,6 +24,7 @@ from penstock.flow.resume.planning import (
 from penstock.runtime import shorten
 from penstock.spark.ingest.schema import Schema
 from penstock.spark.session.spark_session import SparkSettings
+from penstock.spark.stream_input import StreamInput
 from penstock.spark.workers.functions import FrameStage, SparkStage, applied
 
 if TYPE_CHECKING:
@@ -86,6 +87,11 @@ class SparkInput:
     resume_mode: ResumeMode = LIVE
     position_of: Callable[[Any], object] | None = None
     on_dead_letter: Callable[[Any], object] | None = None
+
+    @property
+    def identity(self) -> str:
+        """What a checkpoint has to have been made for."""
+        return self.schema.ddl
 
     @property
     def replay(self) -> Replay:
@@ -166,7 +172,7 @@ def require_resumable(plan: SparkPlan) -> None:
     if plan.checkpoint is None:
         return
     for number, each in enumerate(plan.inputs, 1):
-        if each.resume_mode.cannot:
+        if isinstance(each, SparkInput) and each.resume_mode.cannot:
             which = f"input {number} of " if len(plan.inputs) > 1 else ""
             raise CannotResume(
                 f"{which}the pipeline {plan.name!r} has a checkpoint and could not go on from "
@@ -203,6 +209,8 @@ class BatchListener(Protocol):
 class SparkPlan:
     """All that a run needs to know.
 
+    ``inputs``  go through journals, or are read by Spark itself
+    ``until_end``  whether it completes when all is through that was there at the start
     ``first``   makes one stream of those of the inputs
     ``stages``  what happens to that stream
     ``watch``   is told of each run when its journals are open
@@ -212,7 +220,7 @@ class SparkPlan:
     """
 
     name: str
-    inputs: tuple[SparkInput, ...]
+    inputs: tuple[SparkInput | StreamInput, ...]
     settings: SparkSettings
     checkpoint: str | None
     batch_rows: int
@@ -223,11 +231,33 @@ class SparkPlan:
     batches: BatchListener | None = None
     accept_state_change: bool = False
     sinks: tuple[DataFrameSink, ...] = ()
+    until_end: bool = False
+
+    @property
+    def journaled(self) -> tuple[SparkInput, ...]:
+        """The inputs that go through journals, each of which has the next number."""
+        return tuple(each for each in self.inputs if isinstance(each, SparkInput))
+
+    @property
+    def streams(self) -> tuple[StreamInput, ...]:
+        """The inputs that Spark reads itself."""
+        return tuple(each for each in self.inputs if isinstance(each, StreamInput))
+
+    @property
+    def operator(self) -> str:
+        """What the beginning is called in errors and pictures."""
+        return "from_stream" if isinstance(self.inputs[0], StreamInput) else "on_spark"
+
+    @property
+    def identities(self) -> list[str]:
+        """What a checkpoint has to have been made for."""
+        return [each.identity for each in self.inputs]
 
     @property
     def keeps_sequence(self) -> bool:
-        """Whether rows come out in the order in which they went in."""
-        return self.first is None and not any(isinstance(each, FrameStage) for each in self.stages)
+        """Whether rows come out in the order in which they went in, also if they come again."""
+        in_order = self.first is None and not self.streams  # which may have any order
+        return in_order and not any(isinstance(each, FrameStage) for each in self.stages)
 
     def transform(self, frames: Sequence[DataFrame]) -> DataFrame:
         """From the streams of the inputs to what comes out."""
@@ -235,17 +265,17 @@ class SparkPlan:
         return applied(self.stages, frame)
 
 
-def joined(left: SparkPlan, right: SparkPlan, on: Any, how: str) -> Step:
+def joined(left: SparkPlan, right: SparkPlan, on: Any, how: str) -> SparkPlan:
     """One stream of two."""
 
     def join(frames: Sequence[DataFrame]) -> DataFrame:
         middle = len(left.inputs)
         return left.transform(frames[:middle]).join(right.transform(frames[middle:]), on, how)
 
-    return join
+    return combined([left, right], join)
 
 
-def united(plans: Sequence[SparkPlan]) -> Step:
+def united(plans: Sequence[SparkPlan]) -> SparkPlan:
     """One stream of several that have the same columns."""
 
     def unite(frames: Sequence[DataFrame]) -> DataFrame:
@@ -253,7 +283,43 @@ def united(plans: Sequence[SparkPlan]) -> Step:
         streams = [each.transform([next(rest) for _ in each.inputs]) for each in plans]
         return reduce(lambda left, right: left.unionByName(right), streams)
 
-    return unite
+    return combined(plans, unite)
+
+
+def combined(plans: Sequence[SparkPlan], first: Step) -> SparkPlan:
+    """The first plan with the inputs of all, of which ``first`` makes one stream."""
+    if len({plan.until_end for plan in plans}) > 1:
+        raise ValueError(
+            "some of the streams end with what is there now, and others never do: give until_end "
+            "to each from_stream that is joined or united, or to none; on_spark has no such end"
+        )
+    journaled = (plan.batch_rows for plan in plans if plan.journaled)
+    plan = replace(
+        plans[0],
+        inputs=tuple(each for plan in plans for each in plan.inputs),
+        settings=common_settings(plans),
+        batch_rows=next(journaled, plans[0].batch_rows),
+        first=first,
+        stages=(),
+    )
+    require_resumable(plan)
+    return plan
+
+
+def common_settings(plans: Sequence[SparkPlan]) -> SparkSettings:
+    """Where Spark runs: a stream that it reads itself belongs to the session that made it."""
+    of_streams = [plan.settings for plan in plans if plan.streams]
+    if not of_streams:
+        return plans[0].settings
+    session = of_streams[0].session
+    for each in (plan.settings for plan in plans):
+        if each.master or each.remote or each.session not in (None, session):
+            raise ValueError(
+                "a DataFrame that is a stream can be joined or united with what runs in its own "
+                "session only: give on_spark session=dataframe.sparkSession, or neither master nor "
+                "remote nor session"
+            )
+    return of_streams[0]
 
 
 def require_output_mode(given: Any) -> OutputMode:

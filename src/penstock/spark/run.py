@@ -14,31 +14,32 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
+from itertools import count
 from time import monotonic, time
-from typing import Any, Final
+from typing import Final
 
-from penstock.api import Publisher
 from penstock.core import COMPLETED
-from penstock.flow import Flow
 from penstock.flow.engine.event_loop import remember_running_loop
 from penstock.flow.engine.run_context import Elements, RunContext
-from penstock.observe.meters import EmittedMeter, RowAges, Timestamped
+from penstock.observe.meters import EmittedMeter, Timestamped
 from penstock.observe.status import BatchStatus
-from penstock.runtime import ThreadPool, report_undelivered
+from penstock.runtime import report_undelivered
 from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
 from penstock.spark.egress.batch_counts import BatchCounts
 from penstock.spark.egress.batch_delivery import BatchDelivery
-from penstock.spark.egress.query import NativeSink, Query, Retries
+from penstock.spark.egress.query import NativeSink, Query, Retries, StreamRead
 from penstock.spark.egress.rows import Decode
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
-from penstock.spark.ingest.conversion import Converter, WithoutPositions
-from penstock.spark.ingest.journal_subscriber import JournalSubscriber
-from penstock.spark.journal import Journal, JournalError
-from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
-from penstock.spark.run_counts import InputCounts, RunCounts, input_counts
+from penstock.spark.journal import JournalError
+from penstock.spark.journaled_inputs import JournaledInputs
+from penstock.spark.plan import SparkPlan, require_resumable
+from penstock.spark.run_counts import RunCounts
 from penstock.spark.session.spark_session import require_startable, spark_session
 from penstock.spark.state import with_state_checked
+from penstock.spark.stream_input import StreamInput
+from penstock.spark.workers.functions import FusedFunctions
 from penstock.spark.workers.journal_source import JournalRead
 from penstock.spark.workers.pickling import divided, require_sendable
 
@@ -78,14 +79,14 @@ class SparkRun:
         )
         self._emitter = self._delivering.emitter
         self._stopped = False
-        self._journals: list[Journal] = []
-        self._recorders: list[JournalSubscriber] = []
-        self._ages: list[RowAges] = []
+        self._inputs = JournaledInputs(plan.journaled, self._fail)
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
         self._done = self._done_before = CheckpointProgress(-1, ())
         self._done_at = monotonic()
         self._last_batch: BatchStatus | None = None
+        self._counted_batch: BatchStatus | None = None
         self._replayed: tuple[tuple[int, int], ...] = ()
+        self._unfinished: int | None = None
         self._query: Query | None = None
         self._failure: Timestamped | None = None
         self._retries = Retries(plan.name)
@@ -108,30 +109,28 @@ class SparkRun:
         self._stopped = True
         if self._thread.is_alive():
             stopping.add(self)
-        for recorder in tuple(self._recorders):
-            recorder.cancel()  # the inputs need not wait until Spark has stopped
+        self._inputs.cancel()  # they need not wait until Spark has stopped
         self._woken.set()
 
     def drain(self) -> None:
         """Take nothing more from the inputs, and complete when Spark is done with what has come.
 
+        Of what Spark reads itself, that is the batch that it computes, if it does.
         The journals are not sealed: the next run goes on where the inputs were left.
         """
         self._draining = True
-        for recorder in tuple(self._recorders):
-            recorder.drain()
+        self._inputs.drain()
         self._woken.set()
 
     def snapshot(self) -> RunCounts:
         """What it does now. From any thread."""
         latencies = tuple(self._latencies.popleft() for _ in range(len(self._latencies)))
-        oldest = [age for ages in tuple(self._ages) if (age := ages.oldest) is not None]
         query = self._query
         return RunCounts(
             started=query is not None,
             restarts=self._retries.restarts,
-            inputs=tuple(self._input_counts()),
-            batch=self._last_batch,
+            inputs=tuple(self._inputs.counts(self._done, self._done_before)),
+            batch=self._shown_batch(),
             done_batch=self._done.batch,
             delivering=self._emitter.waits,
             # Read after the inputs: what Spark is done with has come out before.
@@ -139,19 +138,24 @@ class SparkRun:
             emitted_rows=self._emitted.rows,
             last_emitted=self._emitted.last,
             failure=self._failure,
-            oldest=max(oldest, default=None),
+            oldest=self._inputs.oldest,
             latencies=latencies,
             replayed=self._replayed,
             page=None if query is None else query.page,
             is_out_of_space=self._retries.is_out_of_space,
             counts=self.batch_counts.totals,
+            begun_batch=self._emitter.admitted,
+            unfinished_batch=self._unfinished,
         )
 
-    def _input_counts(self) -> Iterator[InputCounts]:
-        done = zip(self._done.positions, self._done_before.positions, strict=True)
-        parts = zip(self._plan.inputs, self._journals, self._recorders, done, strict=False)
-        for each, journal, recorder, (position, position_before) in parts:
-            yield input_counts(each, journal, recorder, position, position_before)
+    def _shown_batch(self) -> BatchStatus | None:
+        """The last batch; of what Spark reads itself, the last one whose rows it has told."""
+        last, counts = self._last_batch, self.batch_counts.totals
+        if last is None or not self._plan.streams:
+            return last
+        if counts.batch == last.number and counts.last_planned is not None:
+            self._counted_batch = replace(last, rows=counts.last_planned)
+        return self._counted_batch
 
     # The thread of the run.
 
@@ -183,22 +187,20 @@ class SparkRun:
         require_sendable(plan)
         self._wait_for_others()
         checkpoint = Checkpoint(plan.checkpoint or self._temporary_folder(leaving))
-        checkpoint.claim(plan.name, [each.schema.ddl for each in plan.inputs])
-        for number, each in enumerate(plan.inputs):
-            self._journals.append(self._opened(each, checkpoint.for_journal(number), leaving))
-        checkpoint.require_whole(self._journals)
-        self._done = self._done_before = checkpoint.progress(self._journals)
+        checkpoint.claim(plan.name, plan.identities)
+        self._inputs.open(checkpoint, leaving)
+        journals = self._inputs.journals
+        checkpoint.require_whole(journals)
+        self._done = self._done_before = checkpoint.progress(journals)
         self.batch_counts.go_on_after(self._done.batch)
-        self._replayed = checkpoint.unfinished(self._journals)
-        inputs = [each if plan.checkpoint else each.live for each in plan.inputs]
-        # All at once: one that cannot go on must not find that others have begun.
-        sources = list(map(after_journal, inputs, self._journals))
+        self._replayed = checkpoint.unfinished(journals)
+        self._unfinished = checkpoint.unfinished_batch
+        self._inputs.resume(kept=plan.checkpoint is not None)
         if plan.watch is not None:
             plan.watch(self)
         leaving.callback(self._delivering.close)
         self._delivering.open(None if plan.checkpoint is None else checkpoint.begin_run())
-        for each, journal, source in zip(inputs, self._journals, sources, strict=True):
-            self._record(each, journal, source, leaving)
+        self._inputs.record(leaving)
         if self._stopped:
             return  # before Spark is started for nobody
         session = spark_session(plan.settings)
@@ -231,40 +233,6 @@ class SparkRun:
         logger.info("%s has no checkpoint: a crash loses its rows", self._plan.name)
         return folder
 
-    def _opened(self, each: SparkInput, place: str, leaving: ExitStack) -> Journal:
-        journal = Journal.open(
-            place, each.schema.arrow, max_rows=each.max_rows, max_bytes=each.max_bytes
-        )
-        leaving.callback(journal.close)
-        return journal
-
-    def _record(
-        self, each: SparkInput, journal: Journal, source: Publisher[Any], leaving: ExitStack
-    ) -> None:
-        """Let the elements of an input into its journal, after those that it has already."""
-        ages = RowAges()
-        if journal.end > journal.start:
-            ages.note(journal.end)
-        self._ages.append(ages)
-        converter = Converter(each.schema)
-        recorder = JournalSubscriber(
-            journal,
-            WithoutPositions(converter) if each.has_positions else converter,
-            on_failure=self._fail,
-            on_dead_letter=each.on_dead_letter,
-            on_appended=ages.note,
-            on_recorded=each.on_recorded,
-            position_of=each.recorded_position_of,
-            replays=each.replays,
-        )
-        self._recorders.append(recorder)
-        source = on_own_thread(source, leaving)
-        leaving.callback(recorder.stop)
-        if not journal.sealed:
-            source.subscribe(recorder)
-        if self._draining:
-            recorder.drain()
-
     def _fail(self, error: Exception) -> None:
         """Upstream's error goes out at once, ahead of the rows that are on their way."""
         if not self._stopped:
@@ -278,16 +246,13 @@ class SparkRun:
         """Start the query, and return when it has processed all that will ever come."""
         through, rest = divided(self._plan)
         self.batch_counts.reads(through=through is not None)
-        journals = [checkpoint.for_journal(number) for number in range(len(self._journals))]
         query.start(
-            [
-                JournalRead(journal, self._plan.batch_rows, checkpoint.place, through)
-                for journal in journals
-            ],
+            list(self._reads(checkpoint, through)),
             with_state_checked(rest.transform, self._plan, checkpoint),
             self._sink or self._delivering.target(partial(self.batch_counts.arrived, query)),
             self._plan.output_mode,
             checkpoint.for_spark,
+            until_end=self._plan.until_end,
         )
         self._query = query
         while True:
@@ -295,11 +260,43 @@ class SparkRun:
             self._woken.clear()
             if self._stopped:
                 raise Stopped("nobody wants the rows")
-            query.require_active()
             self._free(checkpoint)
+            if self._draining and self._plan.streams and self._has_all:
+                if self._has_left(query):
+                    return
+                continue
+            has_read_all = query.has_read_all  # asked before: it may fail in between
+            query.require_active()
             self.batch_counts.update(query, self._done.batch)
+            if has_read_all:
+                self._free_all(checkpoint)
+                return
             if self._has_all and query.is_idle:
                 return
+
+    def _reads(
+        self, checkpoint: Checkpoint, through: FusedFunctions | None
+    ) -> Iterator[StreamRead]:
+        """How Spark reads each of the inputs."""
+        journals = map(checkpoint.for_journal, count())
+        for each in self._plan.inputs:
+            if isinstance(each, StreamInput):
+                yield each
+            else:
+                yield JournalRead(next(journals), self._plan.batch_rows, checkpoint.place, through)
+
+    def _has_left(self, query: Query) -> bool:
+        """Let Spark compute no further batch of what it reads itself; whether it computes none."""
+        self._emitter.admit_no_more()
+        # Looked at again: a batch may just have been let in.
+        return self._has_all and (query.rests or self._sink is not None)
+
+    def _free_all(self, checkpoint: Checkpoint) -> None:
+        """The query has ended by itself: take note of all that it has done."""
+        before = None
+        while before is not self._done:
+            before = self._done
+            self._free(checkpoint)
 
     def _free(self, checkpoint: Checkpoint) -> None:
         """Let go of the rows with which Spark is done for good: so says its commit log.
@@ -308,26 +305,26 @@ class SparkRun:
         of the log is lost, until the next batch is done or nothing else could make room.
         """
         if not self._is_through:
-            progress = checkpoint.progress(self._journals, self._done)
+            progress = checkpoint.progress(self._inputs.journals, self._done)
             if progress is not self._done:
                 before, self._done = self._done, progress
                 self._retries.progressed()
                 self._measure(before)
-                for recorder, position in zip(self._recorders, before.positions, strict=True):
-                    recorder.committed(position)
-        if self._is_through:
-            for recorder, position in zip(self._recorders, self._done.positions, strict=True):
-                if recorder.waits_for_room:
-                    recorder.committed(position)
+                self._inputs.free(before.positions)
+        if self._has_done_journals:
+            self._inputs.free_if_full(self._done.positions)
 
     def _measure(self, before: CheckpointProgress) -> None:
         """Note how long the rows took that are done now."""
         rows = sum(self._done.positions) - sum(before.positions)
-        ages = zip(self._ages, self._done.positions, strict=True)
-        seconds = [each for age, position in ages for each in age.done(position)]
+        seconds = self._inputs.seconds_until(self._done.positions)
         self._latencies.extend(seconds)
         now = monotonic()
-        taken = min(now - self._done_at, max(seconds, default=0.0))
+        # Of what Spark reads itself nobody knows when a row came there.
+        if self._plan.streams:
+            taken = now - self._emitter.admitted_at
+        else:
+            taken = min(now - self._done_at, max(seconds, default=0.0))
         self._last_batch = BatchStatus(self._done.batch, rows, taken)
         self._done_at = now
 
@@ -335,51 +332,35 @@ class SparkRun:
     def _rests(self) -> bool:
         """Whether nothing will change soon without a call."""
         return self._emitter.waits or (
-            self._is_through
-            and not self._has_all
-            and not any(recorder.waits_for_room for recorder in self._recorders)
+            self._is_through and not self._has_all and not self._inputs.waits_for_room
         )
 
     @property
     def _is_through(self) -> bool:
-        """Whether Spark is done with all rows that are there."""
-        ends = tuple(journal.end for journal in self._journals)
-        return self._done.positions == ends
+        """Whether Spark is done with all rows that are there, and with each batch that it began."""
+        return self._has_done_journals and not self._is_under_way
+
+    @property
+    def _has_done_journals(self) -> bool:
+        return self._done.positions == self._inputs.ends
+
+    @property
+    def _is_under_way(self) -> bool:
+        """Whether Spark may compute a batch of what it reads itself."""
+        if self._sink is None or not self._plan.streams:
+            return self._emitter.admitted > self._done.batch
+        return not self._draining  # nobody here sees its batches
 
     @property
     def _has_all(self) -> bool:
         """Whether Spark is done with the last row of every input that will be taken."""
-        # Asked first: until it is over, a recorder may append rows.
-        is_over = all(
-            journal.sealed or recorder.is_over
-            for journal, recorder in zip(self._journals, self._recorders, strict=True)
-        )
-        return is_over and self._is_through
+        if self._plan.streams and not self._draining:
+            return False
+        # Asked first: until it is over, rows may be appended.
+        return self._inputs.is_over and self._is_through
 
     def _pause(self, seconds: float) -> None:
         """Wait before the query is started again."""
         self._woken.clear()  # what was to be looked at belonged to the query that is over
         if not self._stopped:
             self._woken.wait(seconds)
-
-
-def after_journal(each: SparkInput, journal: Journal) -> Publisher[Any]:
-    """The elements of an input that its journal does not have yet; if it is sealed, nobody asks."""
-    last = journal.last_source_position
-    if last is None or journal.sealed:
-        return each.resumed(0, None)
-    return each.resumed(last["elements"], last["position"])
-
-
-def on_own_thread(source: Publisher[Any], leaving: ExitStack) -> Publisher[Any]:
-    """``source`` on a thread of its own, if it makes its elements on whatever thread asks for them.
-
-    Else the thread of the journal would make them, and write none before it had all it asked for.
-    A flow that waits may do so, too: one operator that waits for something else is enough,
-    downstream of a source that makes each element when it is pulled.
-    """
-    if not isinstance(source, Flow) or source.plan.origin.executor is not None:
-        return source
-    pool = ThreadPool(name="penstock-input")
-    leaving.callback(pool.close, wait=False)
-    return source.subscribe_on(pool)

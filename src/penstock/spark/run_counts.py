@@ -20,7 +20,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class InputCounts:
-    """An input and its journal.
+    """An input that goes through a journal.
 
     ``requested``  elements that were asked of the source in this run, and ``admitted`` came
     ``taken``      elements that were taken since the journal was made, dead letters included
@@ -78,10 +78,13 @@ class RunCounts:
     ``failure``       the error with which Spark has ended it
     ``oldest``        for how many seconds the oldest row waits
     ``latencies``     the seconds that rows took to the end of their batch, since the last reading
-    ``replayed``      for each input, the rows that Spark had begun when the last run ended: from,
+    ``inputs``        those that go through journals
+    ``replayed``      for each of them, the rows that Spark had begun when the last run ended: from,
                       to
     ``is_out_of_space``  whether Spark waits until it can write its files
     ``counts``        what Spark has counted itself
+    ``begun_batch``   the last batch of what Spark reads itself that it was let compute
+    ``unfinished_batch``  the batch that Spark had planned and not done when the last run ended
     """
 
     started: bool
@@ -100,6 +103,8 @@ class RunCounts:
     page: str | None
     is_out_of_space: bool = False
     counts: SparkCounts = field(default_factory=SparkCounts)
+    begun_batch: int = -1
+    unfinished_batch: int | None = None
 
 
 def input_counts(

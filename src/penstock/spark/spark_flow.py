@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from string import Formatter
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
@@ -36,7 +35,6 @@ from penstock.spark.picture import drawn_plan
 from penstock.spark.plan import (
     SparkInput,
     SparkPlan,
-    Step,
     joined,
     require_output_mode,
     require_replay,
@@ -46,6 +44,8 @@ from penstock.spark.plan import (
 )
 from penstock.spark.run import SparkRun
 from penstock.spark.session.spark_session import SparkSettings
+from penstock.spark.sql_query import selecting
+from penstock.spark.stream_input import StreamInput, stream_input
 from penstock.spark.workers.functions import BatchStage, FrameStage, RowStage, SparkStage
 
 if TYPE_CHECKING:
@@ -56,10 +56,6 @@ __all__ = ["MAX_BYTES", "MAX_ROWS", "SparkFlow", "flow_of", "on_spark"]
 MAX_ROWS = 1 << 19
 MAX_BYTES = 1 << 26
 BATCH_ROWS = 1 << 17
-
-
-STREAM: Final = ("stream", "", None)
-"""A place in a query as ``Formatter.parse`` gives it: its name and nothing else."""
 
 
 class SparkFlow:
@@ -75,6 +71,54 @@ class SparkFlow:
     def __init__(self, plan: SparkPlan) -> None:
         self._plan = plan
         self.site = caller()
+
+    @classmethod
+    def from_stream(
+        cls,
+        dataframe: DataFrame,
+        *,
+        name: str = "pipeline",
+        checkpoint: str | Path | None = None,
+        output_mode: str = "append",
+        until_end: bool = False,
+        accept_state_change: bool = False,
+    ) -> SparkFlow:
+        """A streaming DataFrame, which Spark reads itself: Kafka, files, whatever it can read.
+
+        There is no journal: Spark keeps the offsets of the source, in ``checkpoint``. Spark may
+        plan a batch at any time, and computes it when an element is wanted. So the source needs a
+        limit of its batches, such as ``maxFilesPerTrigger`` or ``maxOffsetsPerTrigger``; one that
+        is known to have none is refused. With ``until_end`` the stream completes when all is
+        through that was there at the start, else it never does.
+
+        >>> files = spark.readStream.schema("city string").option(  # doctest: +SKIP
+        ...     "maxFilesPerTrigger", 10
+        ... ).json("/data/cities")
+        >>> SparkFlow.from_stream(files).rows().subscribe(subscriber)  # doctest: +SKIP
+        """
+        operator = "from_stream"
+        given = stream_input(operator, dataframe)
+        plan = SparkPlan(
+            require_text(operator, "name", name),
+            (given,),
+            SparkSettings(session=dataframe.sparkSession),
+            None if checkpoint is None else str(checkpoint),
+            BATCH_ROWS,
+            require_output_mode(output_mode),
+            until_end=require_flag(operator, "until_end", until_end),
+            accept_state_change=require_flag(operator, "accept_state_change", accept_state_change),
+        )
+        return cls(plan)
+
+    @property
+    def is_read_by_spark(self) -> bool:
+        """Whether no element goes onto Spark from this program."""
+        return not self._plan.journaled
+
+    @property
+    def streams(self) -> tuple[StreamInput, ...]:
+        """The streams that Spark reads itself."""
+        return self._plan.streams
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Start a query for ``subscriber``, whose demand drives it."""
@@ -112,13 +156,7 @@ class SparkFlow:
 
     def sql(self, query: str) -> SparkFlow:
         """The result of a query in SQL, in which ``{stream}`` stands for the rows so far."""
-        require_text("sql", "query", query)
-        require_stream_alone(query)
-
-        def select(frame: DataFrame) -> DataFrame:
-            return frame.sparkSession.sql(query, stream=frame)
-
-        return self._then(FrameStage("sql", select))
+        return self._then(FrameStage("sql", selecting(query)))
 
     def join(self, other: SparkFlow, on: str | list[str] | Column, how: str = "inner") -> SparkFlow:
         """Rows of both streams that belong together, as Spark's ``join`` has it.
@@ -127,36 +165,28 @@ class SparkFlow:
         """
         if not isinstance(other, SparkFlow):
             raise TypeError(f"join needs another SparkFlow, not {shorten(other)}")
-        mine, theirs = self._plan, other._plan
-        return self._with(other, first=joined(mine, theirs, on, how))
+        return SparkFlow(joined(self._plan, other._plan, on, how))
 
     def union(self, *others: SparkFlow) -> SparkFlow:
         """The rows of all streams, as Spark's ``unionByName`` has it: columns go by their names.
 
-        Each stream has a journal of its own, and goes on by itself after a restart.
+        Each stream has a journal of its own, unless Spark reads it itself, and goes on by itself
+        after a restart.
         """
         for other in others:
             if not isinstance(other, SparkFlow):
                 raise TypeError(f"union needs other SparkFlows, not {shorten(other)}")
-        plans = [self._plan, *(other._plan for other in others)]
-        return self._with(*others, first=united(plans))
-
-    def _with(self, *others: SparkFlow, first: Step) -> SparkFlow:
-        """This stream and others, which ``first`` makes one of."""
-        inputs = [each for flow in (self, *others) for each in flow._plan.inputs]
-        plan = replace(self._plan, inputs=tuple(inputs), first=first, stages=())
-        require_resumable(plan)
-        return SparkFlow(plan)
+        return SparkFlow(united([self._plan, *(other._plan for other in others)]))
 
     # What comes back.
 
     def rows(self) -> Flow[Any]:
         """The rows as a ``Flow`` of named tuples, with all its operators, in this program."""
-        return BaseFlow._from(FromSpark("on_spark", self._plan, rows_of))
+        return BaseFlow._from(FromSpark(self._plan.operator, self._plan, rows_of))
 
     def batches(self) -> Flow[pa.RecordBatch]:
         """The rows as a ``Flow`` of Arrow batches, which costs nothing per row."""
-        return BaseFlow._from(FromSpark("on_spark", self._plan, batches_of))
+        return BaseFlow._from(FromSpark(self._plan.operator, self._plan, batches_of))
 
     def numbered_batches(self) -> Flow[NumberedBatch]:
         """Whole batches with their numbers, for a sink that stores both or none.
@@ -165,7 +195,7 @@ class SparkFlow:
         ``batch.mark`` together with the rows asks ``batch.is_stored(its_last_mark)``. A batch of
         Spark that has no rows comes as well.
         """
-        return BaseFlow._from(FromSpark("on_spark", self._plan, numbered))
+        return BaseFlow._from(FromSpark(self._plan.operator, self._plan, numbered))
 
     def positioned(self) -> Flow[Positioned]:
         """The rows with the number of their batch and their place in it.
@@ -174,7 +204,7 @@ class SparkFlow:
         has the same place again, so a sink that stores ``row.mark`` together with the row asks
         ``row.is_stored(its_last_mark)``, and has each row once.
         """
-        return BaseFlow._from(FromSpark("on_spark", self._plan, positioned_in))
+        return BaseFlow._from(FromSpark(self._plan.operator, self._plan, positioned_in))
 
     def write(
         self,
@@ -241,7 +271,7 @@ class SparkFlow:
 
     def __repr__(self) -> str:
         names = [stage.name for stage in self._plan.stages]
-        return f"<SparkFlow {self._plan.name}: {' '.join(['on_spark', *names])}>"
+        return f"<SparkFlow {self._plan.name}: {' '.join([self._plan.operator, *names])}>"
 
     def _repr_html_(self) -> str:
         return drawn_plan(self._plan)
@@ -261,7 +291,7 @@ def flow_of(rows: SparkFlow) -> Flow[Any]:
 
     Errors name the line that made it. The one that calls this is a line of ours.
     """
-    origin = FromSpark("on_spark", rows._plan, rows_of)
+    origin = FromSpark(rows._plan.operator, rows._plan, rows_of)
     origin.site = rows.site
     return BaseFlow._from(origin)
 
@@ -355,26 +385,6 @@ def on_spark(
     )
     require_resumable(plan)
     return SparkFlow(plan)
-
-
-def require_stream_alone(query: str) -> None:
-    """Refuse a query in which braces mean anything but the stream.
-
-    Spark would take ``{stream.name}`` for an attribute of the data frame, and from there for
-    anything in this process.
-    """
-    try:
-        places = [each for each in Formatter().parse(query) if each[1] is not None]
-    except ValueError as error:
-        raise ValueError(f"sql cannot read its query, {shorten(query)}: {error}") from None
-    wrong = [f"{{{name}}}" for _, name, shape, change in places if (name, shape, change) != STREAM]
-    if wrong:
-        raise ValueError(
-            f"sql knows {{stream}} only, not {shorten(wrong[0])}; a brace that is meant as such is "
-            "written twice"
-        )
-    if not places:
-        raise ValueError(f"sql needs {{stream}} in its query, which is {shorten(query)}")
 
 
 def optional(schema: SchemaLike | None) -> Schema | None:

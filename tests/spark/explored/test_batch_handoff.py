@@ -6,6 +6,10 @@ batch is delivered, or when nobody wants it, and never waits for nothing.
 
 from __future__ import annotations
 
+import threading
+from asyncio import Future
+from typing import Any
+
 import pytest
 
 import penstock.core
@@ -14,7 +18,7 @@ import penstock.flow.engine.subscription
 import penstock.spark.egress.batch_delivery
 from penstock.core import COMPLETED
 from penstock.flow.base_flow import BaseFlow
-from penstock.flow.engine.run_context import Elements, RunContext
+from penstock.flow.engine.run_context import PENDING, Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.spark.egress.batch_delivery import BatchHandoff, HandoffBatch
 from penstock.spark.failures import Stopped
@@ -52,6 +56,15 @@ class Batches(Origin):
             self.outcomes.append(number)
         except Stopped:
             self.outcomes.append("stopped")
+
+    def compute(self, number: int, *elements: int) -> None:
+        """A batch that Spark reads itself: it asks before it computes."""
+        try:
+            self.emitter.admit(number, on_demand=True)
+        except Stopped:
+            self.outcomes.append("not computed")
+        else:
+            self.deliver(number, *elements)
 
     def _close(self) -> None:
         self.closed += 1
@@ -133,6 +146,46 @@ def a_batch_that_spark_begins_anew_while_it_is_delivered(env: Environment) -> No
     assert batches.outcomes == [0, 0]
 
 
+def a_batch_is_computed_when_an_element_is_wanted(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+    env.par(lambda: batches.compute(0, 0), lambda: subscriber.request(1))
+    assert subscriber.elements == [0]
+    assert batches.outcomes == [0]
+
+
+def an_empty_batch_uses_up_no_demand(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+
+    def run() -> None:
+        batches.compute(0)
+        batches.compute(1)
+        batches.compute(2, 7)
+
+    env.par(run, lambda: subscriber.request(1))
+    assert subscriber.elements == [7]
+    assert batches.outcomes == [0, 1, 2]
+
+
+def a_batch_that_waits_for_demand_against_a_cancel(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+    env.par(lambda: batches.compute(0, 0), subscriber.cancel)
+    assert batches.outcomes == ["not computed"]
+
+
+def the_last_batch_against_one_more(env: Environment) -> None:
+    batches, subscriber = subscribed(env)
+    subscriber.request(1)
+
+    def run() -> None:
+        batches.compute(0, 0)
+        batches.compute(1, 1)  # for which there is no demand
+
+    env.par(run, batches.emitter.admit_no_more)
+    first = batches.outcomes[0]
+    assert batches.outcomes == [first, "not computed"]
+    assert subscriber.elements == ([0] if first == 0 else [])
+
+
 SCENARIOS: list[Scenario] = [
     two_batches_against_two_requests,
     a_batch_is_done_without_further_demand,
@@ -141,6 +194,10 @@ SCENARIOS: list[Scenario] = [
     an_error_against_the_last_element_of_a_batch,
     completion_against_a_request,
     a_batch_that_spark_begins_anew_while_it_is_delivered,
+    a_batch_is_computed_when_an_element_is_wanted,
+    an_empty_batch_uses_up_no_demand,
+    a_batch_that_waits_for_demand_against_a_cancel,
+    the_last_batch_against_one_more,
 ]
 
 
@@ -159,3 +216,50 @@ def test_a_batch_that_is_begun_again_in_another_order_comes_again_as_a_whole() -
     batches.emitter._delivered = 1  # as if it had ended in the middle
     batches.deliver(0, 1, 0, keeps_order=False)
     assert subscriber.elements == [0, 1, 1, 0]
+
+
+def test_a_batch_that_was_let_in_may_come_again_after_the_last_one() -> None:
+    from penstock.testing import ManualSubscriber
+
+    batches, subscriber = Batches(), ManualSubscriber[int](request=9)
+    BaseFlow._from(batches).subscribe(subscriber)
+    batches.compute(0, 0)
+    batches.emitter.admit_no_more()
+    batches.compute(0, 0)
+    batches.compute(1, 1)
+    assert batches.outcomes == [0, 0, "not computed"]
+    assert subscriber.elements == [0]
+
+
+def test_a_pull_that_looks_for_the_end_lets_no_batch_in() -> None:
+    run = Pulled()
+    handoff = BatchHandoff(run, lambda: None)
+    elements = handoff.elements()
+    asking = threading.Thread(target=lambda: handoff.admit(0, on_demand=True))
+    asking.start()
+    assert run.woken.wait(30)
+    assert next(elements) is PENDING
+    assert (handoff._asks, handoff.admitted) == (True, -1)
+    run.demand = 1
+    assert next(elements) is PENDING
+    asking.join(30)
+    assert handoff.admitted == 0
+
+
+class Pulled(RunContext):
+    """A run that the test pulls; ``demand`` is what it says is wanted."""
+
+    def __init__(self) -> None:
+        self._begin_run()
+        self.demand = 0
+        self.woken = threading.Event()
+
+    @property
+    def wanted(self) -> int:
+        return self.demand
+
+    def wake(self) -> None:
+        self.woken.set()
+
+    def leave_after(self, task: Future[Any]) -> None:
+        raise NotImplementedError

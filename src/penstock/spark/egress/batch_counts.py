@@ -1,11 +1,4 @@
-"""What Spark itself counts in its batches, and how many rows came too late for an aggregation.
-
-A window for which a thousand rows come too late is dropped as one. So the rows of a batch in which
-that happened are counted once more, in Spark, as they are upstream of the aggregation: by the
-same plan and the same watermark, while the batch still waits to be committed.
-
-That takes objects of Spark's JVM. Where they are out of reach, as over Spark Connect, or are not
-what is expected here, nothing is found, and it stays at "so many or more".
+"""What Spark itself counts in its batches, added up.
 
 Spark keeps the progress of its last hundred batches, and reports that of a batch when it is done
 with it. So it is read before the next batch is delivered: none is missed, and none counted twice.
@@ -18,155 +11,26 @@ import logging
 import threading
 from ast import literal_eval
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from penstock.spark.private_api import dataframe_of, last_execution, scala_sequence
+from penstock.spark.workers.journal_source import is_of_journal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql import DataFrame, Row
 
 __all__ = [
     "BatchCount",
     "BatchCounts",
-    "LateRowCount",
     "LateRows",
     "SparkCounts",
     "counted",
     "observed",
 ]
 
-SAVE: Final = "StateStoreSaveExec"
-DROPPED: Final = "numRowsDroppedByWatermark"
-WATERMARKED: Final = "spark.watermarkDelayMs"
-"""What Spark notes at a column that has a watermark."""
-CHECK: Final = "spark.sql.streaming.unsupportedOperationCheck"
-
 logger = logging.getLogger("penstock")
-
-
-class LateRowCount:
-    """Counts the late rows of the batches of one query."""
-
-    def __init__(self, session: SparkSession) -> None:
-        self._session = session
-        self._places: tuple[int, ...] | None = None
-
-    def rows(self, query: StreamingQuery) -> dict[int, int]:
-        """The rows that the aggregations of the batch that is being delivered have dropped.
-
-        By the places of these among all operators with state, in the sequence of Spark's reports.
-        """
-        try:
-            execution = last_execution(query)
-            if execution is None:
-                return {}
-            dropped = self._has_dropped(execution.executedPlan())
-            return found_in(self._session, execution) if dropped else {}
-        except Exception as error:
-            logger.debug("the late rows of a batch could not be counted: %s", error)
-            return {}
-
-    def _has_dropped(self, plan: Any) -> bool:
-        """Whether an aggregation has dropped a group in this batch.
-
-        To visit all nodes takes some calls for each. The plan of the next batch has the same shape,
-        so it is asked for the nodes that were found in the last one.
-        """
-        if self._places is not None:
-            nodes = [plan.apply(place) for place in self._places]
-            if all(name_of(node) == SAVE for node in nodes):
-                return any(map(dropped_at, nodes))
-        found = [(place, node) for place, node in enumerate(tree(plan)) if name_of(node) == SAVE]
-        self._places = tuple(place for place, _ in found)
-        return any(dropped_at(node) for _, node in found)
-
-
-def found_in(session: SparkSession, execution: Any) -> dict[int, int]:
-    """The late rows of one execution of a plan, by the places of its operators."""
-    keepers = [node for node in tree(execution.executedPlan()) if keeps_state(node)]
-    saves = [(place, node) for place, node in enumerate(keepers) if name_of(node) == SAVE]
-    groupings = [
-        node
-        for node in tree(execution.analyzed())
-        if name_of(node) == "Aggregate" and node.isStreaming()
-    ]
-    if len(groupings) != len(saves):
-        return {}  # nobody knows which is which
-    return {
-        place: before_watermark(session, execution, grouping, watermark_of(node))
-        for (place, node), grouping in zip(saves, groupings, strict=True)
-        if dropped_at(node)
-    }
-
-
-def before_watermark(session: SparkSession, execution: Any, grouping: Any, watermark: int) -> int:
-    """The rows upstream of an aggregation whose group had ended when the watermark stood there."""
-    from pyspark.sql.functions import col, lit, timestamp_millis
-
-    own = execution.sparkSession()  # that of the query alone
-    columns = list(items(grouping.child().output()))
-    time = next(column for column in items(grouping.groupingExpressions()) if has_watermark(column))
-    place = next(place for place, each in enumerate(columns) if each.exprId().equals(time.exprId()))
-    configuration = own.conf()
-    configuration.set(CHECK, "false")  # what is streamed is a range of rows by now
-    try:
-        rows = dataframe_of(session, own, without_watermarks(session, grouping.child()))
-        rows = rows.toDF(*(f"column_{number}" for number in range(len(columns))))
-        end = f"column_{place}" + (".end" if time.dataType().typeName() == "struct" else "")
-        return int(rows.where(col(end) <= timestamp_millis(lit(watermark))).count())
-    finally:
-        configuration.unset(CHECK)
-
-
-def without_watermarks(session: SparkSession, node: Any) -> Any:
-    """A plan whose watermarks are left out: Spark 4.0 and 4.1 plan none outside of a stream."""
-    children = [without_watermarks(session, child) for child in items(node.children())]
-    if name_of(node) == "EventTimeWatermark":
-        return children[0]
-    return node.withNewChildren(scala_sequence(session, children)) if children else node
-
-
-def keeps_state(node: Any) -> bool:
-    """Whether it is one of the operators of which Spark reports."""
-    return bool(node.metrics().contains(DROPPED))
-
-
-def dropped_at(node: Any) -> int:
-    """How many groups an operator has dropped in this batch."""
-    return int(node.metrics().apply(DROPPED).value())
-
-
-def watermark_of(node: Any) -> int:
-    """Up to which moment rows are late, in milliseconds since 1970."""
-    return int(node.eventTimeWatermarkForLateEvents().get())
-
-
-def has_watermark(column: Any) -> bool:
-    """Whether a column is the one by which rows are late."""
-    return name_of(column) == "AttributeReference" and column.metadata().contains(WATERMARKED)
-
-
-def tree(node: Any) -> Iterator[Any]:
-    """A node of a plan and all under it, from the top."""
-    yield node
-    for child in items(node.children()):
-        yield from tree(child)
-
-
-def items(sequence: Any) -> Iterator[Any]:
-    """Those of a sequence of Scala."""
-    iterator = sequence.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
-
-
-def name_of(node: Any) -> str:
-    """Its class."""
-    name: str = node.getClass().getSimpleName()
-    return name
 
 
 OBSERVED: Final = "penstock-rows"
@@ -199,9 +63,10 @@ class LateRows(NamedTuple):
 class BatchCount(NamedTuple):
     """One batch.
 
-    ``planned``  rows of the journals of which it was made
-    ``read``     rows that came into the query
-    ``left``     rows that came out of it; ``None`` if nobody asked Spark to count them
+    ``planned``   rows of which it was made; of what Spark reads itself, those that it has read
+    ``read``      rows that came into the query
+    ``left``      rows that came out of it; ``None`` if nobody asked Spark to count them
+    ``streamed``  rows of each source that Spark reads itself; ``None`` if it does not say
     """
 
     number: int
@@ -209,15 +74,18 @@ class BatchCount(NamedTuple):
     read: int
     left: int | None
     late: tuple[LateRows, ...]
+    streamed: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class SparkCounts:
     """The batches of a run up to ``batch``, added up.
 
-    ``planned``, ``read``, ``left`` and ``late`` are those of ``BatchCount``; ``arrived`` are the
-    rows that have reached this program, of the same batches. ``missed`` counts the batches of which
-    Spark's report was not seen, and ``through`` says whether functions ran where rows were read.
+    ``planned``, ``read``, ``left``, ``late`` and ``streamed`` are those of ``BatchCount``;
+    ``arrived`` are the rows that have reached this program, of the same batches. ``missed`` counts
+    the batches of which Spark's report was not seen, ``uncounted`` those of which it does not say
+    how many rows it has read, and ``through`` says whether functions ran where rows were read.
+    ``last_planned`` are the rows of the last batch alone; ``None`` if they are not known.
     """
 
     batch: int = -1
@@ -228,6 +96,9 @@ class SparkCounts:
     late: Mapping[str, LateRows] = field(default_factory=dict)
     missed: int = 0
     through: bool = False
+    streamed: tuple[int, ...] = ()
+    uncounted: int = 0
+    last_planned: int | None = None
 
 
 class CountingQuery(Protocol):
@@ -326,6 +197,12 @@ class BatchCounts:
             arrived=before.arrived + (left if arrived is None else arrived),
             late=late,
             missed=before.missed + batch.number - before.batch - 1,
+            streamed=tuple(
+                total + (rows or 0)
+                for total, rows in zip_longest(before.streamed, batch.streamed, fillvalue=0)
+            ),
+            uncounted=before.uncounted + (None in batch.streamed),
+            last_planned=None if None in batch.streamed else batch.planned,
         )
 
 
@@ -351,11 +228,36 @@ def count_of(report: Mapping[str, Any]) -> BatchCount:
     sources = report["sources"]
     return BatchCount(
         report["batchId"],
-        sum(position(each["endOffset"]) - position(each["startOffset"]) for each in sources),
+        sum(map(rows_planned, sources)),
         sum(each["numInputRows"] for each in sources),  # Spark Connect has no sum of its own
         observed_rows(report["observedMetrics"] or {}),
         late_in(report["stateOperators"]),
+        tuple(rows_streamed(each) for each in sources if not is_journal(each)),
     )
+
+
+def rows_planned(source: Mapping[str, Any]) -> int:
+    """The rows that a source was to give in a batch."""
+    if is_journal(source):
+        return position(source["endOffset"]) - position(source["startOffset"])
+    return int(source["numInputRows"])
+
+
+def rows_streamed(source: Mapping[str, Any]) -> int | None:
+    """The rows that Spark has read of a source of its own; ``None`` if it does not say.
+
+    It says 0 as well where it lost count, or where the source itself has left rows out. A source
+    that is at 0 has given nothing.
+    """
+    rows = int(source["numInputRows"])
+    has_moved = source["endOffset"] not in (source["startOffset"], "0")
+    return None if has_moved and not rows else rows
+
+
+def is_journal(source: Mapping[str, Any]) -> bool:
+    """Whether a source that Spark reports of is a journal."""
+    place = offset_in(source["endOffset"])
+    return place is None or is_of_journal(place)
 
 
 def observed_rows(metrics: Mapping[str, Row]) -> int | None:
@@ -369,11 +271,18 @@ def observed_rows(metrics: Mapping[str, Row]) -> int | None:
 
 def position(offset: str | None) -> int:
     """A place in a journal; before the first batch there is none."""
-    try:
-        place = None if offset is None else json.loads(offset)
-    except ValueError:  # up to 4.1, Spark gives the text that Python makes of it
-        place = literal_eval(str(offset))
+    place: Any = offset_in(offset)
     return 0 if place is None else int(place["position"])
+
+
+def offset_in(text: str | None) -> object:
+    """An offset as Spark reports it; one that nobody here can read is given back as it is."""
+    for read in (json.loads, literal_eval):  # up to 4.1, Spark gives the text that Python makes
+        try:
+            return None if text is None else read(text)
+        except (ValueError, SyntaxError):
+            pass
+    return text
 
 
 def late_in(operators: Sequence[Mapping[str, Any]]) -> tuple[LateRows, ...]:

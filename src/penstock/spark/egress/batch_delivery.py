@@ -1,7 +1,9 @@
 """What becomes of a batch here: it waits, its rows go out, then the listener commits it.
 
 Spark calls ``deliver`` from within ``foreachBatch`` and goes on only when that returns. So while
-nobody wants elements, Spark neither plans nor reads: that is how demand reaches it.
+nobody wants elements, Spark neither plans nor reads: that is how demand reaches it. What is in a
+journal is computed ahead of demand, one batch of it; what Spark reads itself it computes only when
+``admit`` has returned.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
+from time import monotonic
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -66,6 +69,11 @@ class BatchHandoff:
         self._closed = False
         self._begun = -1
         self._delivered = 0
+        self._asks = False
+        self._admits_no_more = False
+        self.admitted = -1
+        """The last batch that Spark was let compute."""
+        self.admitted_at = 0.0
 
     @property
     def waits(self) -> bool:
@@ -73,6 +81,35 @@ class BatchHandoff:
         return self._batch is not None
 
     # Spark's side.
+
+    def admit(self, number: int, *, on_demand: bool) -> None:
+        """Return when Spark is to compute a batch; raises ``Stopped`` if it is not.
+
+        With ``on_demand`` that is when an element is wanted. Each batch asks anew: one that turns
+        out to be empty has used up nobody's demand.
+        """
+        with self._changed:
+            self._asks = on_demand
+        self._run.wake()
+        with self._changed:
+            self._changed.wait_for(
+                lambda: not self._asks or self._is_over or self._is_refused(number)
+            )
+            self._asks = False
+            self._require_open()
+            if self._is_refused(number):
+                raise Stopped(f"batch {number} is left to the next run")
+            self.admitted = max(number, self.admitted)
+            self.admitted_at = monotonic()
+
+    def admit_no_more(self) -> None:
+        """Let Spark compute no further batch; one that it was let compute may come again."""
+        with self._changed:
+            self._admits_no_more = True
+            self._changed.notify_all()
+
+    def _is_refused(self, number: int) -> bool:
+        return self._admits_no_more and number > self.admitted
 
     def deliver(self, batch: HandoffBatch, keeps_sequence: bool) -> None:
         """Return when the whole batch is delivered; raises ``Stopped`` if it will not be.
@@ -128,6 +165,7 @@ class BatchHandoff:
             yield None
             while self._ending is None:
                 if self._batch is None:
+                    self._admit_if_wanted()
                     yield PENDING
                 else:
                     yield from self._from(self._batch)
@@ -136,6 +174,13 @@ class BatchHandoff:
         finally:
             self._run.end_is_seen(self)
             self.close()
+
+    def _admit_if_wanted(self) -> None:
+        # It may also be pulled to look for the end, while nothing is wanted.
+        if self._asks and self._run.wanted:
+            with self._changed:
+                self._asks = False
+                self._changed.notify_all()
 
     def _from(self, batch: HandoffBatch) -> Elements:
         elements = batch.elements if self._passed is None else map(self._passed, batch.elements)
@@ -189,6 +234,7 @@ class BatchDelivery:
         self._plan = plan
         self._decode = decode or nothing_of
         self._with_rows = decode is not None
+        self._gives_elements = decode not in (None, nothing_of)
         self._on_fail = on_fail
         self._on_done = on_done
         self._listener = plan.batches
@@ -215,7 +261,9 @@ class BatchDelivery:
 
         ``on_arrival`` is told of each: its number, and its rows if they are for this program.
         """
-        return ProgramSink(partial(self._deliver, on_arrival), self._share)
+        gated = bool(self._plan.streams)
+        admit = partial(self.emitter.admit, on_demand=self._gives_elements) if gated else None
+        return ProgramSink(partial(self._deliver, on_arrival), self._share, admit)
 
     @property
     def _share(self) -> BatchFanOut:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NAME",
     "SWITCH",
+    "Admit",
     "BatchTransport",
     "Deliver",
     "OwnCertificate",
@@ -154,10 +155,14 @@ def trusting(certificate: str) -> ssl.SSLContext:
 Deliver = Callable[[int, pa.Table], None]
 """Takes the number of a batch and its rows; returns when they are delivered."""
 
+Admit = Callable[[int], None]
+"""Takes the number of a batch; returns when it is to be computed."""
+
 TOKEN_BYTES: Final = 32
 HEADER: Final = struct.Struct(">qq")
-"""The number of a batch, and how many rows it has."""
-DELIVERED: Final = b"\1"
+"""The number of a batch, and how many rows it has, or that it waits to be computed."""
+WAITS: Final = -1
+DONE: Final = b"\1"
 CONNECT_SECONDS: Final = 30.0
 LOOPBACK: Final = "127.0.0.1"
 
@@ -176,12 +181,14 @@ class BatchTransport(Protocol):
         """No batch will come any more."""
 
 
-def transport_from(session: SparkSession, deliver: Deliver, share: BatchFanOut) -> BatchTransport:
+def transport_from(
+    session: SparkSession, deliver: Deliver, share: BatchFanOut, admit: Admit | None = None
+) -> BatchTransport:
     """The way back from ``session``, for what is left of a batch when Spark's sinks have it."""
     if is_remote(session):
         host = address_towards(session)
-        return SocketTransport(deliver, host, share, certificate_for(host))
-    return CallbackTransport(deliver, share)
+        return SocketTransport(deliver, host, share, certificate_for(host), admit)
+    return CallbackTransport(deliver, share, admit)
 
 
 def require_transport(session: SparkSession) -> str:
@@ -193,9 +200,10 @@ def require_transport(session: SparkSession) -> str:
 class CallbackTransport:
     """Spark calls this program, from a thread of its JVM, over a socket of py4j."""
 
-    def __init__(self, deliver: Deliver, share: BatchFanOut) -> None:
+    def __init__(self, deliver: Deliver, share: BatchFanOut, admit: Admit | None = None) -> None:
         self._deliver = deliver
         self._share = share
+        self._admit = admit
         self._connections: set[Any] = set()
         self.error: Exception | None = None
         logging.getLogger("py4j.clientserver").addFilter(is_about_others)
@@ -209,6 +217,8 @@ class CallbackTransport:
         self._connections.add(call_connection(frame))
         try:
             with unanswered_call():
+                if self._admit is not None:
+                    self._admit(number)
                 self._share(frame, number, partial(self._deliver, number))
         except Exception as error:
             self.error = error
@@ -240,8 +250,10 @@ class SocketTransport:
         host: str,
         share: BatchFanOut | None = None,
         certificate: OwnCertificate | None = None,
+        admit: Admit | None = None,
     ) -> None:
         self._deliver = deliver
+        self._admit = admit
         self._share = share or BatchFanOut()
         self._token = secrets.token_bytes(TOKEN_BYTES)
         self._changing = threading.Lock()
@@ -255,7 +267,8 @@ class SocketTransport:
     @property
     def sink(self) -> SocketSender:
         """What ``foreachBatch`` is given; it goes to the server."""
-        return SocketSender(*self._gate.address, self._token, self._share, self._trust)
+        asks = self._admit is not None
+        return SocketSender(*self._gate.address, self._token, self._share, self._trust, asks)
 
     def hang_up(self) -> None:
         """Stop to listen; who waits for an answer gets none."""
@@ -288,15 +301,18 @@ class SocketTransport:
 
     def _receive(self, stream: Any) -> None:
         number, size = HEADER.unpack(stream.read(HEADER.size))
-        rows = pa.ipc.open_stream(stream).read_all()
-        if rows.num_rows != size:
+        rows = None if size == WAITS else pa.ipc.open_stream(stream).read_all()
+        if rows is not None and rows.num_rows != size:
             return  # the sender was killed between two parts
         try:
-            self._deliver(number, rows)
+            if rows is not None:
+                self._deliver(number, rows)
+            elif self._admit is not None:
+                self._admit(number)
         except Exception as error:
             self.error = error
             return
-        stream.write(DELIVERED)
+        stream.write(DONE)
         stream.flush()
 
 
@@ -304,7 +320,8 @@ class SocketTransport:
 class SocketSender:
     """Sends batches back from the server. ``host`` and ``port`` are those of the user's program.
 
-    ``certificate`` is the one that it has; without one, batches are sent in the clear.
+    ``certificate`` is the one that it has; without one, batches are sent in the clear. ``asks``
+    says whether it is asked before a batch is computed.
     """
 
     host: str
@@ -312,20 +329,26 @@ class SocketSender:
     token: bytes = field(repr=False)
     share: BatchFanOut = field(default_factory=BatchFanOut)
     certificate: str = field(default="", repr=False)
+    asks: bool = False
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Return when the batch is delivered."""
+        if self.asks:
+            self._send(number, None)
         self.share(frame, number, partial(self._send, number))
 
-    def _send(self, number: int, rows: pa.Table) -> None:
+    def _send(self, number: int, rows: pa.Table | None) -> None:
+        """Return when the rows are delivered; without rows, when the batch is to be computed."""
         with self._connected() as connection:
             connection.settimeout(None)  # the user's program may take its time
             with connection.makefile("rwb") as stream:
-                stream.write(self.token + HEADER.pack(number, rows.num_rows))
-                with pa.ipc.new_stream(stream, rows.schema) as writer:
-                    writer.write_table(rows)
+                size = WAITS if rows is None else rows.num_rows
+                stream.write(self.token + HEADER.pack(number, size))
+                if rows is not None:
+                    with pa.ipc.new_stream(stream, rows.schema) as writer:
+                        writer.write_table(rows)
                 stream.flush()
-                if stream.read(len(DELIVERED)) != DELIVERED:
+                if stream.read(len(DONE)) != DONE:
                     raise Stopped(f"batch {number} was not delivered")
 
     def _connected(self) -> socket.socket:

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 
 from penstock.delivery import DeliveryRefused
-from penstock.spark.egress.batch_counts import BatchCount, LateRowCount, counted, observed
-from penstock.spark.egress.batch_transport import BatchTransport, Deliver, transport_from
+from penstock.spark.egress.batch_counts import BatchCount, counted, observed
+from penstock.spark.egress.batch_transport import Admit, BatchTransport, Deliver, transport_from
 from penstock.spark.egress.dataframe_sinks import BatchFanOut
+from penstock.spark.egress.late_rows import LateRowCount
 from penstock.spark.failures import (
     OutOfSpace,
     SparkFailed,
@@ -23,11 +24,10 @@ from penstock.spark.failures import (
     explained,
 )
 from penstock.spark.private_api import is_remote
-from penstock.spark.workers.journal_source import JournalRead
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 __all__ = [
     "PAUSES",
@@ -35,6 +35,7 @@ __all__ = [
     "ProgramSink",
     "Query",
     "Retries",
+    "StreamRead",
     "Transform",
 ]
 
@@ -113,14 +114,25 @@ class NativeSink:
 
 
 class ProgramSink(NamedTuple):
-    """Where batches go that come back to this program, by way of the sinks that Spark serves."""
+    """Where batches go that come back to this program, by way of the sinks that Spark serves.
+
+    ``admit``  what each batch has to wait for before it is computed
+    """
 
     deliver: Deliver
     share: BatchFanOut
+    admit: Admit | None = None
+
+
+class StreamRead(Protocol):
+    """How a query reads one of its inputs."""
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """The input as a stream of Spark."""
 
 
 class Query:
-    """A query that reads journals. Its methods block on the JVM: one thread calls them.
+    """A query that reads streams. Its methods block on the JVM: one thread calls them.
 
     counts  whether Spark counts the rows that come out, for ``counted_after``
     """
@@ -134,36 +146,47 @@ class Query:
         self._query: StreamingQuery | None = None
         self._returning: BatchTransport | None = None
         self._has_looked = False
+        self._until_end = False
         self.page: str | None = None
         """Where Spark shows its queries, if it does; known once the query is started."""
 
     def start(
         self,
-        reads: Sequence[JournalRead],
+        reads: Sequence[StreamRead],
         transform: Transform,
         sink: NativeSink | ProgramSink,
         output_mode: str,
         checkpoint: str,
+        *,
+        until_end: bool = False,
     ) -> None:
-        """Begin to read; what comes out goes to ``sink``."""
+        """Begin to read; what comes out goes to ``sink``.
+
+        With ``until_end`` the query ends when it has read what is there now.
+        """
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
-            self._begin(reads, transform, sink, output_mode, checkpoint)
+            writer = self._writer(reads, transform, sink, output_mode, checkpoint)
+            self._until_end = until_end
+            if until_end:
+                writer = writer.trigger(availableNow=True)
+            self._query = writer.start()
+            self.page = page_of(self._session)
         except (Py4JError, PySparkException) as error:
             raise explained(error) from error
         finally:
             self._has_begun.set()
 
-    def _begin(
+    def _writer(
         self,
-        reads: Sequence[JournalRead],
+        reads: Sequence[StreamRead],
         transform: Transform,
         sink: NativeSink | ProgramSink,
         output_mode: str,
         checkpoint: str,
-    ) -> None:
+    ) -> DataStreamWriter:
         frames = [read.frame(self._session) for read in reads]
         frame = transform(frames)
         frame = observed(frame) if self._counts else frame
@@ -178,13 +201,15 @@ class Query:
             if sink.table:
                 writer = writer.queryName(sink.table)
         else:
-            self._returning = transport_from(self._session, sink.deliver, sink.share)
+            self._returning = transport_from(self._session, sink.deliver, sink.share, sink.admit)
             writer = writer.foreachBatch(self._returning.sink)
-        self._query = writer.start()
-        self.page = page_of(self._session)
+        return writer
 
     def require_active(self) -> None:
-        """Raise why the query has ended, if it has: ``Stopped`` if nobody wanted its rows."""
+        """Raise why the query has ended, if it has: ``Stopped`` if nobody wanted its rows.
+
+        One that reads until the end may end by itself.
+        """
         query = self._running
         try:
             active, error = query.isActive, None
@@ -200,8 +225,24 @@ class Query:
             if isinstance(known, Stopped | DeliveryRefused):
                 raise known  # it was given up, or a sink has refused it: Spark has not failed
             raise explained(known) from known
-        if not active:
+        if not (active or self._until_end):
             raise SparkFailed(f"somebody else has stopped the query of {self._name}")
+
+    @property
+    def has_read_all(self) -> bool:
+        """Whether it reads until the end, and has ended; ``require_active`` says if by an error."""
+        try:
+            return self._until_end and not self._running.isActive
+        except Exception:
+            return False  # the JVM is gone
+
+    @property
+    def rests(self) -> bool:
+        """Whether it does nothing: it has ended, or there is nothing to do."""
+        try:
+            return not self._running.isActive or self.is_idle
+        except Exception:
+            return True  # the JVM is gone
 
     @property
     def is_idle(self) -> bool:

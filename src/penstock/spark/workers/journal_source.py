@@ -12,7 +12,7 @@ from base64 import b64decode
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -32,6 +32,7 @@ __all__ = [
     "JournalSource",
     "JournalStream",
     "SelfBoundedStream",
+    "is_of_journal",
     "offset",
     "position_of",
 ]
@@ -52,6 +53,11 @@ def position_of(offset: dict[str, Any], identity: str) -> int:
             "both from the same moment, or start with a new checkpoint"
         )
     return int(offset["position"])
+
+
+def is_of_journal(offset: object) -> TypeGuard[dict[str, Any]]:
+    """Whether Spark wrote it down for a journal, and not for a source of its own."""
+    return isinstance(offset, dict) and offset.keys() == {"journal", "position"}
 
 
 class JournalSource(DataSource):

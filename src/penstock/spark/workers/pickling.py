@@ -37,9 +37,9 @@ def require_sendable(plan: SparkPlan) -> None:
 def divided(plan: SparkPlan) -> tuple[FusedFunctions | None, SparkPlan]:
     """The stages that can run where the journal is read, which saves a crossing; and the rest."""
     stages = leading(plan.stages)
-    if plan.first is not None or not stages:
+    if plan.first is not None or plan.streams or not stages:
         return None, plan
-    way = FusedPass(stages, plan.inputs[0].schema)
+    way = FusedPass(stages, plan.journaled[0].schema)
     text = b64encode(pickled(way)).decode()
     if len(text) > LONGEST:
         return None, plan
