@@ -31,6 +31,7 @@ SLOW: Final = (
     "tests/bridges/",
     "tests/browser/",
     "tests/connectors/test_conformance.py",
+    "tests/connectors/test_kafka",
     "tests/examples/",
     "tests/flow/explored/",
     "tests/flow/test_conformance.py",

@@ -19,7 +19,7 @@ from tests.public_names import public_names
 
 SOURCES: Final = (
     "from_pulled", "from_server_sent_events", "from_websocket", "read_csv", "read_json_lines",
-    "read_parquet", "read_standard_input", "replay", "tail_json_lines",
+    "read_kafka", "read_parquet", "read_standard_input", "replay", "tail_json_lines",
 )  # fmt: skip
 SINKS: Final = (
     "serve_server_sent_events", "serve_websocket", "write_csv", "write_json_lines",

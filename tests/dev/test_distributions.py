@@ -104,6 +104,14 @@ from penstock.bridges.jvm import from_jvm, start_jvm, to_jvm
 start_jvm()
 assert from_jvm(to_jvm(Flow.range(3))).to_list().run_sync() == [0, 1, 2]
 """,
+    "kafka": """
+from penstock import Retry
+from penstock.connectors import read_kafka
+try:
+    read_kafka("127.0.0.1:9", "orders", reconnect=Retry(times=0)).to_list().run_sync()
+except ConnectionError as error:
+    assert "gave up on orders at 127.0.0.1:9" in str(error), error
+""",
     "opentelemetry": OBSERVER
     + """
 from penstock.observe.metrics.opentelemetry import instrument
@@ -133,6 +141,7 @@ assert [row.n for row in rows.rows().to_list().run_sync()] == [2, 3]
 """,
 }
 IMPORTED_AS = {
+    "confluent-kafka": "confluent_kafka",
     "httpx-sse": "httpx_sse",
     "jpype1": "jpype",
     "opentelemetry-api": "opentelemetry",

@@ -6,6 +6,7 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``sse/``                 server-sent events as sources and sinks
 ``files/``               files of lines, JSON or CSV, as sources and sinks
 ``parquet/``             Parquet files as sources and sinks
+``kafka/``               topics of Kafka as sources and sinks
 ``sqlite/``              tables of SQLite databases as sinks
 ``standard_streams.py``  standard input as a source and standard output as a sink
 ``replaying.py``         recorded elements at the pace at which they were recorded
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from penstock.connectors.files.csv_files import read_csv, write_csv
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
+    from penstock.connectors.kafka.messages import KafkaMessage, KafkaMessages
+    from penstock.connectors.kafka.source import read_kafka
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
     from penstock.connectors.replaying import replay
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ConnectionLost",
     "Event",
+    "KafkaMessage",
+    "KafkaMessages",
     "Line",
     "PulledSource",
     "RemoteError",
@@ -51,6 +56,7 @@ __all__ = [
     "from_websocket",
     "read_csv",
     "read_json_lines",
+    "read_kafka",
     "read_parquet",
     "read_standard_input",
     "replay",
@@ -69,6 +75,8 @@ _load = loader(
     {
         "ConnectionLost": "shared.reconnecting",
         "Event": "sse.events",
+        "KafkaMessage": "kafka.messages",
+        "KafkaMessages": "kafka.messages",
         "Line": "files.tail",
         "PulledSource": "shared.pulled_source",
         "RemoteError": "shared.connection_errors",
@@ -80,6 +88,7 @@ _load = loader(
         "from_websocket": "websocket.source",
         "read_csv": "files.csv_files",
         "read_json_lines": "files.json_lines",
+        "read_kafka": "kafka.source",
         "read_parquet": "parquet.source",
         "read_standard_input": "standard_streams",
         "replay": "replaying",
@@ -94,7 +103,7 @@ _load = loader(
     },
 )
 
-_EXTRAS = {"pyarrow": "parquet"}
+_EXTRAS = {"confluent_kafka": "kafka", "pyarrow": "parquet"}
 
 
 def __dir__() -> list[str]:
