@@ -23,13 +23,14 @@ SOURCES: Final = (
 )  # fmt: skip
 SINKS: Final = (
     "serve_server_sent_events", "serve_websocket", "write_csv", "write_json_lines",
-    "write_parquet", "write_sqlite", "write_standard_output",
+    "write_kafka", "write_parquet", "write_sqlite", "write_standard_output",
 )  # fmt: skip
 MADE: Final[dict[str, Callable[[Path], Any]]] = {
     "serve_server_sent_events": lambda path: connectors.Server,
     "serve_websocket": lambda path: connectors.Server,
     "write_csv": lambda path: connectors.write_csv(path, ["a"]).sink,
     "write_json_lines": lambda path: connectors.write_json_lines(path).sink,
+    "write_kafka": lambda path: connectors.write_kafka("localhost:9092", "a").sink,
     "write_parquet": lambda path: connectors.write_parquet(path).sink,
     "write_sqlite": lambda path: connectors.write_sqlite(path, "a").sink,
     "write_standard_output": lambda path: connectors.write_standard_output().sink,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from penstock import Flow
-from penstock.connectors import read_kafka
-from penstock.tck import verify_publisher
-from tests.connectors.test_conformance import OVER_THE_NETWORK
+from penstock.connectors import Writer, read_kafka, write_kafka
+from penstock.tck import verify_publisher, verify_subscriber
+from tests.connectors.test_conformance import OVER_THE_NETWORK, Writers
 from tests.servers.kafka import Kafka
 
 pytestmark = [
@@ -43,3 +45,13 @@ def test_a_topic_keeps_all_rules(kafka: Kafka) -> None:
     verify_publisher(
         numbers, failed=lambda: read_kafka(kafka.servers, "nowhere"), **OVER_THE_NETWORK
     ).raise_if_failed()
+
+
+def test_a_writer_of_messages_keeps_all_rules(kafka: Kafka, tmp_path: Path) -> None:
+    topic = kafka.create()
+
+    def write(path: Path) -> Writer:
+        return write_kafka(kafka.servers, topic)
+
+    with closing(Writers(tmp_path, write)) as writers:
+        verify_subscriber(writers).raise_if_failed()

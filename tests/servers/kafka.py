@@ -19,7 +19,14 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+)
 
 from penstock.java import Library, find_java, read_checksums
 from tests.held_port import held_port
@@ -119,6 +126,12 @@ class Kafka(ServerProcess):
     def delete(self, topic: str) -> None:
         """Delete a topic."""
         self._done(self._admin.delete_topics([topic]))
+
+    def set_topic(self, topic: str, setting: str, value: str) -> None:
+        """Change a setting of a topic."""
+        entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        self._done(self._admin.incremental_alter_configs([resource]))
 
     def topics(self) -> set[str]:
         """All that there are."""

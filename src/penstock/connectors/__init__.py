@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
     from penstock.connectors.kafka.messages import KafkaMessage, KafkaMessages
+    from penstock.connectors.kafka.sink import write_kafka
     from penstock.connectors.kafka.source import read_kafka
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
@@ -65,6 +66,7 @@ __all__ = [
     "tail_json_lines",
     "write_csv",
     "write_json_lines",
+    "write_kafka",
     "write_parquet",
     "write_sqlite",
     "write_standard_output",
@@ -97,6 +99,7 @@ _load = loader(
         "tail_json_lines": "files.tail",
         "write_csv": "files.csv_files",
         "write_json_lines": "files.json_lines",
+        "write_kafka": "kafka.sink",
         "write_parquet": "parquet.sink",
         "write_sqlite": "sqlite.sink",
         "write_standard_output": "standard_streams",

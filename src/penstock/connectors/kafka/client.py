@@ -13,10 +13,14 @@ from penstock.runtime import printable, shorten
 from penstock.runtime.arguments import require_text, require_texts
 
 __all__ = [
+    "ANSWER",
+    "ANSWERS",
     "ClientTrouble",
     "Settings",
+    "asked",
     "checked_options",
     "in_words",
+    "partitions_of",
     "require_servers",
     "require_topic",
 ]
@@ -25,6 +29,9 @@ Settings = dict[str, Any]
 """What the client is made with, by the names that Kafka has for it."""
 
 LONGEST_TOPIC: Final = 249
+ANSWER: Final = 1.0
+"""The seconds for which a broker is given to answer, before it is looked what else it has said."""
+ANSWERS: Final = 10
 OURS: Final = {
     "bootstrap.servers": "the servers are an argument of their own",
     "metadata.broker.list": "the servers are an argument of their own",
@@ -131,16 +138,22 @@ class ClientTrouble:
 
     def raise_it(self) -> None:
         """``ConnectionError`` for credentials that are refused, ``ConnectionLost`` for silence."""
-        if self._reason is None:
-            return
-        if self._reason.fatal() or self._reason.code() in REFUSALS:
-            raise self.refusal(self._reason)
-        if self._is_away:
+        self.raise_refusal()
+        if self._is_away and self._reason is not None:
             raise ConnectionLost(in_words(self._reason))
 
+    def raise_refusal(self) -> None:
+        """``ConnectionError`` for what stays as it is."""
+        reason = self._reason
+        if reason is not None and (reason.fatal() or reason.code() in REFUSALS):
+            raise self.refusal(reason)
+
     def explained(self, error: KafkaException) -> Exception:
-        """The error to raise for one that a call of the client has raised."""
-        self.raise_it()
+        """The error to raise for one of a call, which says less than what was told meanwhile."""
+        try:
+            self.raise_it()
+        except (ConnectionLost, ConnectionError) as told:
+            return told
         found = error.args[0]
         if isinstance(found, KafkaError) and found.code() in REFUSALS:
             return self.refusal(found)
@@ -153,3 +166,28 @@ class ClientTrouble:
         return ConnectionError(
             f"{self._connector}: {self._servers}: {in_words(error)}; there is no other attempt"
         )
+
+
+def asked(consumer: Any, topic: str, trouble: ClientTrouble, goes_on: Callable[[], bool]) -> Any:
+    """What the brokers say of a topic; in between they may say that we are not welcome.
+
+    A consumer asks, since a producer would make the topic. ``KafkaException`` if none answers.
+    """
+    for _ in range(ANSWERS - 1):
+        try:
+            return consumer.list_topics(topic, ANSWER).topics[topic]
+        except KafkaException:
+            if not goes_on():
+                raise
+            consumer.poll(0)  # where the client tells its troubles
+            trouble.raise_it()
+    return consumer.list_topics(topic, ANSWER).topics[topic]
+
+
+def partitions_of(found: Any) -> int:
+    """How many partitions a topic has, of which the brokers have told; 0 if there is none."""
+    if found.error is None:
+        return len(found.partitions)
+    if found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return 0
+    raise KafkaException(found.error)

@@ -10,7 +10,14 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from penstock.connectors.kafka.client import ClientTrouble, Settings
+from penstock.connectors.kafka.client import (
+    ANSWER,
+    ANSWERS,
+    ClientTrouble,
+    Settings,
+    asked,
+    partitions_of,
+)
 from penstock.connectors.kafka.messages import Decode, KafkaPosition, MessageDecoder, OnBad
 from penstock.connectors.kafka.offsets import CONNECTOR, Extent, FirstOffsets, OnMissing, Start
 from penstock.connectors.shared.connection_errors import quiet
@@ -37,9 +44,6 @@ OURS: Final[Settings] = {
 
 MOMENT: Final = 0.1
 """The seconds for which it waits for a message."""
-ANSWER: Final = 1.0
-"""The seconds for which it waits for an answer before it looks whether one is still wanted."""
-ANSWERS: Final = 10
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ class TopicReading(PulledSource[Any]):
         try:
             self._begin(self._partitions())
         except KafkaException as error:
-            raise self._explained(error) from None
+            raise self._trouble.explained(error) from None
         self._next_look = monotonic() + read.look_every
 
     def fetch(self, most: int) -> Sequence[Any] | None:
@@ -113,7 +117,7 @@ class TopicReading(PulledSource[Any]):
         try:
             messages = self._sound(self._taken(self._read.batch or most))
         except KafkaException as error:
-            raise self._explained(error) from None
+            raise self._trouble.explained(error) from None
         if not messages:
             self._trouble.raise_it()
             return ()
@@ -211,7 +215,7 @@ class TopicReading(PulledSource[Any]):
             return
         next_offsets = self._decoder.next_offsets
         try:
-            for partition in range(len(next_offsets), self._partitions(answers=1)):
+            for partition in range(len(next_offsets), self._partitions()):
                 offset = self._first.chosen(partition, self._extent(partition), is_new=True)
                 self._consumer.incremental_assign(
                     [TopicPartition(self._read.topic, partition, offset)]
@@ -220,35 +224,18 @@ class TopicReading(PulledSource[Any]):
         except (KafkaException, ConnectionLost):
             return  # it is looked again; what keeps messages away is told with them
 
-    def _partitions(self, answers: int = ANSWERS) -> int:
+    def _partitions(self) -> int:
         """How many the topic has."""
         topic = self._read.topic
-        found = self._asked(answers).topics[topic]
-        if found.error is None:
-            return len(found.partitions)
-        if found.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-            raise LookupError(f"{CONNECTOR}: {self._read.servers} has no topic {topic}")
-        raise KafkaException(found.error)
 
-    def _asked(self, answers: int) -> Any:
-        """What the brokers say of the topic; in between they may say that we are not welcome."""
-        for answer in range(1, answers + 1):
-            try:
-                return self._consumer.list_topics(self._read.topic, ANSWER)
-            except KafkaException:
-                if answer == answers or self._is_unwanted.is_set():
-                    raise
-                self._consumer.poll(0)
-                self._trouble.raise_it()
-        raise AssertionError("unreachable")
+        def is_wanted() -> bool:
+            return not self._is_unwanted.is_set()
+
+        partitions = partitions_of(asked(self._consumer, topic, self._trouble, is_wanted))
+        if not partitions:
+            raise LookupError(f"{CONNECTOR}: {self._read.servers} has no topic {topic}")
+        return partitions
 
     def _extent(self, partition: int) -> Extent:
         where = TopicPartition(self._read.topic, partition)
         return Extent(*self._consumer.get_watermark_offsets(where, ANSWER * ANSWERS))
-
-    def _explained(self, error: KafkaException) -> Exception:
-        """The error of a call, which says less than what the client has told meanwhile."""
-        try:
-            return self._trouble.explained(error)
-        except (ConnectionLost, ConnectionError) as told:
-            return told
