@@ -145,6 +145,7 @@ class SinkCluster:
                 "group.id": "penstock",
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
+                "fetch.wait.max.ms": 10,  # the end is told with the next answer
                 "isolation.level": "read_committed",
                 "auto.offset.reset": "earliest",
                 "error_cb": self._trouble,

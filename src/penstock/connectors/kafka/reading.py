@@ -36,6 +36,7 @@ DEFAULTS: Final[Settings] = {
     "reconnect.backoff.max.ms": 1_000,
 }
 """What the user may set otherwise."""
+UNTIL_END: Final[Settings] = {"fetch.wait.max.ms": 50}  # the end is told with the next answer
 OURS: Final[Settings] = {
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
@@ -91,6 +92,7 @@ class TopicReading(PulledSource[Any]):
         self._consumer = Consumer(
             {
                 **DEFAULTS,
+                **(UNTIL_END if read.until_end else {}),
                 **read.options,
                 **OURS,
                 "bootstrap.servers": read.servers,

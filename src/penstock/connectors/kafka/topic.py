@@ -124,11 +124,10 @@ class TopicSink:
         write = self._write
         value = write.encode(element)
         key = None if write.key is None else write.key(element)
-        headers = None if write.headers is None else write.headers(element)
-        if self._progress.epoch is not None and not self._in_transaction:
-            self._require_open().begin_transaction()
-            self._in_transaction = True
-        self._produce(element, write.topic, value=value, key=key, headers=headers)
+        more = {} if write.headers is None else {"headers": write.headers(element)}
+        if not self._in_transaction:
+            self._begin_transaction()
+        self._produce(element, write.topic, value, key, **more)
 
     def commit(self, batch: int) -> None:
         """Store the batch with its mark; one without rows leaves no trace."""
@@ -137,7 +136,7 @@ class TopicSink:
             self._flush()
         elif self._in_transaction:
             key = self._write.transactional_id
-            self._produce(mark, MARKS, value=mark, key=key, partition=0)
+            self._produce(mark, MARKS, mark, key, partition=0)
             self._patiently(self._producer.commit_transaction)
             self._in_transaction = False
         self._progress.committed(batch)
@@ -161,23 +160,28 @@ class TopicSink:
 
     # Messages.
 
-    def _produce(self, element: Any, topic: str, **message: Any) -> None:
-        """Hand it to the client; while that has no room, wait."""
+    def _begin_transaction(self) -> None:
+        """With a checkpoint, with the first row of a batch."""
         producer = self._require_open()
+        if self._progress.epoch is not None:
+            producer.begin_transaction()
+            self._in_transaction = True
+
+    def _produce(self, element: Any, topic: str, value: Bytes, key: Bytes, **more: Any) -> None:
+        """Hand it to the client; while that has no room, wait."""
         self._unserved += 1
         if self._unserved >= SERVED:
             self._unserved = 0
-            producer.poll(0)
-        while True:
-            if self._undelivered is not None:
-                raise self._undelivered
+            self._producer.poll(0)
+        while self._undelivered is None:
             try:
-                producer.produce(topic, **message)
+                self._producer.produce(topic, value, key, **more)
                 return
             except BufferError:
-                producer.poll(ROOM)
+                self._producer.poll(ROOM)
             except KafkaException as error:
                 raise self._refused(element, error) from None
+        raise self._undelivered
 
     def _refused(self, element: Any, error: KafkaException) -> Exception:
         """Why the client does not take a message, which it names."""
