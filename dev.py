@@ -38,6 +38,7 @@ REQUIREMENT_SETS = {
     "tool": (
         "--extra=connectors",
         "--extra=dashboard",
+        "--extra=kafka",
         "--extra=opentelemetry",
         "--extra=prometheus",
         "--constraint=requirements/dev.txt",
