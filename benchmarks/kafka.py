@@ -112,7 +112,7 @@ def consumed(kafka: Kafka, topic: str) -> float:
         begun = time.perf_counter()
         count = 1
         while count < MESSAGES:
-            for message in consumer.consume(1_000, 0.1):
+            for message in consumer.consume(1_000, 0.001):
                 if message.error() is None:
                     message.value()
                     count += 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import repeat
+from itertools import groupby, repeat
 from typing import Any, NamedTuple, TypeAlias
 
 from confluent_kafka import Message
@@ -98,10 +98,16 @@ class MessageDecoder:
 
     def together(self, messages: Sequence[Message]) -> list[KafkaMessages]:
         """One element of all messages."""
-        last = {message.partition(): message.offset() for message in messages}
-        for partition, offset in last.items():
+        for partition, offset in self.last_offsets(messages).items():
             self.next_offsets[partition] = offset + 1
         return [KafkaMessages(list(messages), tuple(self.next_offsets))]
+
+    def last_offsets(self, messages: Sequence[Message]) -> dict[int, int]:
+        """The offset of the last message of each partition that has one among them."""
+        if len(self.next_offsets) == 1:
+            return {0: messages[-1].offset()}
+        last = dict(zip(map(Message.partition, messages), messages, strict=True))
+        return {partition: message.offset() for partition, message in last.items()}
 
     def _decoded(self, messages: Sequence[Message]) -> tuple[list[Any], Exception | None]:
         """The values up to one that cannot be decoded, and why it cannot."""
@@ -121,32 +127,33 @@ class MessageDecoder:
         """An element of each message, field by field: that is twice as fast as one by one."""
         partitions = [*map(Message.partition, messages)]
         offsets = [*map(Message.offset, messages)]
+        headers = [*map(Message.headers, messages)]
         fields = zip(
             repeat(self._topic),
             partitions,
             offsets,
             map(Message.key, messages),
             values,
-            [tuple(headers) if headers else () for headers in map(Message.headers, messages)],
+            [tuple(each or ()) for each in headers] if any(headers) else repeat(()),
             [time if kind else None for kind, time in map(Message.timestamp, messages)],
             self._positions(partitions, offsets),
             strict=False,  # the topic never ends
         )
         return [*map(partial(tuple.__new__, KafkaMessage), fields)]
 
-    def _positions(self, partitions: list[int], offsets: list[int]) -> Iterator[KafkaPosition]:
+    def _positions(self, partitions: list[int], offsets: list[int]) -> list[KafkaPosition]:
         """The position after each message, of which only one number differs from the one before."""
+        positions: list[KafkaPosition] = []
         next_offsets = self.next_offsets
-        current = -1
-        before: KafkaPosition = ()
-        after: KafkaPosition = ()
-        for partition, offset in zip(partitions, offsets, strict=True):
-            if partition != current:
-                current = partition
-                before = tuple(next_offsets[:partition])
-                after = tuple(next_offsets[partition + 1 :])
-            next_offsets[partition] = offset + 1
-            yield (*before, offset + 1, *after)
+        first = 0
+        for partition, run in groupby(partitions):
+            end = first + sum(1 for _ in run)
+            before = tuple(next_offsets[:partition])
+            after = tuple(next_offsets[partition + 1 :])
+            positions += [(*before, offset + 1, *after) for offset in offsets[first:end]]
+            next_offsets[partition] = offsets[end - 1] + 1
+            first = end
+        return positions
 
     def _is_left_out(self, message: KafkaMessage, error: Exception) -> bool:
         """Give a message that cannot be decoded to whom it may concern; else that is the end."""

@@ -151,14 +151,20 @@ class TopicReading(PulledSource[Any]):
 
     def _sound(self, messages: list[Message]) -> list[Message]:
         """Those that are messages, and no news of a partition; up to the end, if there is one."""
-        sound = [message for message in messages if message.error() is None]
-        if self._ends is not None:
-            sound = [message for message in sound if self._is_before_end(message)]
-        if len(sound) < len(messages):
-            for message in messages:
-                if message.error() is not None:
-                    self._heed(message.partition(), message.error())
-        return sound
+        news: list[Message] = []
+        if any(map(Message.error, messages)):
+            news = [message for message in messages if message.error() is not None]
+            messages = [message for message in messages if message.error() is None]
+        if self._ends is not None and messages and self._is_near_end(messages, self._ends):
+            messages = [message for message in messages if self._is_before_end(message)]
+        for each in news:  # an end that is told came after the messages
+            self._heed(each.partition(), each.error())
+        return messages
+
+    def _is_near_end(self, messages: list[Message], ends: dict[int, int]) -> bool:
+        """Whether one of them is the last of its partition, or came later."""
+        last = self._decoder.last_offsets(messages).items()
+        return any(offset + 1 >= ends.get(partition, 0) for partition, offset in last)
 
     def _is_before_end(self, message: Message) -> bool:
         """Forget a partition at its last message; what came later is for others."""

@@ -33,6 +33,8 @@ from penstock.runtime.arguments import (
 __all__ = ["read_kafka"]
 
 NO_GROUP: Final = "no group is joined; the position is that of the pipeline"
+BATCHES_AHEAD: Final = 2
+"""One is read while the other is used."""
 REFUSED: Final = {
     "enable.auto.commit": NO_GROUP,
     "auto.commit.enable": NO_GROUP,
@@ -175,7 +177,7 @@ def read_kafka(
         address=f"{topic} at {address}",
         after=first,
         position_of=attrgetter("position"),
-        fetch=1 if batches else most,
+        fetch=BATCHES_AHEAD if batches else most,
         reconnect=reconnect,
         on_state=on_state,
     )
