@@ -353,6 +353,17 @@ def test_a_server_that_is_not_there_is_given_up_as_the_policy_says() -> None:
         all_of(flow)
 
 
+def test_the_log_says_once_what_the_client_says_again_and_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    policy = Retry(times=2, backoff=0.001)
+    with pytest.raises(ConnectionError, match="after 3 attempts"):
+        all_of(read_kafka("127.0.0.1:8", "orders", reconnect=policy))
+    refused = [each for each in caplog.messages if each.startswith("FAIL")]
+    assert len(refused) <= 1  # another test may have said it already
+    assert sum("next attempt" in each for each in caplog.messages) == 2
+
+
 @pytest.mark.parametrize("end", [pytest.param("stop", marks=pytest.mark.full), "kill"])
 def test_a_broker_that_goes_away_is_waited_for_and_nothing_is_lost(
     tmp_path: Path, end: str

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
+from time import monotonic
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException
@@ -19,6 +22,7 @@ __all__ = [
     "Settings",
     "asked",
     "checked_options",
+    "client_log",
     "in_words",
     "partitions_of",
     "require_servers",
@@ -29,6 +33,9 @@ Settings = dict[str, Any]
 """What the client is made with, by the names that Kafka has for it."""
 
 LONGEST_TOPIC: Final = 249
+NUMBER: Final = re.compile(r"[0-9]+")
+PAUSE: Final = 30.0
+"""The seconds for which the log does not say the same again."""
 ANSWER: Final = 1.0
 """The seconds for which a broker is given to answer, before it is looked what else it has said."""
 ANSWERS: Final = 10
@@ -103,7 +110,7 @@ def checked_options(
         if name in against:
             raise ValueError(f"{connector}: options: {name} cannot be set, {against[name]}")
     try:
-        make({"group.id": "penstock", **options, "logger": quiet("kafka")})
+        make({"group.id": "penstock", **options, "logger": client_log()})
     except KafkaException as error:
         raise ValueError(f"{connector}: options: {in_words(error)}") from None
     except (TypeError, ValueError) as error:
@@ -115,6 +122,36 @@ def in_words(error: KafkaException | KafkaError) -> str:
     """What the client or the broker says, on one line."""
     found = error.args[0] if isinstance(error, KafkaException) else error
     return printable(str(found.str()) if isinstance(found, KafkaError) else str(found))
+
+
+class WithoutRepetition(logging.Filter):
+    """Leaves out a line that says what one has said a while ago, with other numbers.
+
+    The client has a line for each attempt to connect, and makes several in a second. It is asked on
+    the thread that uses the client.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._said: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is news."""
+        now = self._now()
+        self._said = {text: said for text, said in self._said.items() if now - said < PAUSE}
+        text = NUMBER.sub("", record.getMessage())
+        is_news = text not in self._said
+        self._said.setdefault(text, now)
+        return is_news
+
+
+def client_log() -> logging.Logger:
+    """Where the client logs."""
+    logger = quiet("kafka")
+    if not any(isinstance(each, WithoutRepetition) for each in logger.filters):
+        logger.filters.insert(0, WithoutRepetition())
+    return logger
 
 
 class ClientTrouble:

@@ -17,10 +17,10 @@ from penstock.connectors.kafka.client import (
     ClientTrouble,
     Settings,
     asked,
+    client_log,
     in_words,
     partitions_of,
 )
-from penstock.connectors.shared.connection_errors import quiet
 from penstock.connectors.shared.reconnecting import ConnectionLost
 from penstock.delivery import DeliveryRefused
 
@@ -57,7 +57,7 @@ class SinkCluster:
         self._servers = servers
         self._settings = {
             "bootstrap.servers": servers,
-            "logger": quiet("kafka"),
+            "logger": client_log(),
             **{name: value for name, value in options.items() if name.startswith(OF_ALL_CLIENTS)},
         }
         self._trouble = ClientTrouble(CONNECTOR, servers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic
 from typing import Any, Final
@@ -16,11 +16,11 @@ from penstock.connectors.kafka.client import (
     ClientTrouble,
     Settings,
     asked,
+    client_log,
     partitions_of,
 )
 from penstock.connectors.kafka.messages import Decode, KafkaPosition, MessageDecoder, OnBad
 from penstock.connectors.kafka.offsets import CONNECTOR, Extent, FirstOffsets, OnMissing, Start
-from penstock.connectors.shared.connection_errors import quiet
 from penstock.connectors.shared.pulled_source import PulledSource
 from penstock.connectors.shared.reconnecting import ConnectionLost, SourceListener
 
@@ -64,7 +64,7 @@ class TopicToRead:
     until_end: bool
     batch: int | None
     look_every: float
-    options: Settings
+    options: Settings = field(repr=False)  # with credentials
     listener: SourceListener | None
 
 
@@ -98,7 +98,7 @@ class TopicReading(PulledSource[Any]):
                 "bootstrap.servers": read.servers,
                 "enable.partition.eof": read.until_end,
                 "error_cb": self._trouble,
-                "logger": quiet("kafka"),
+                "logger": client_log(),
             }
         )
         try:

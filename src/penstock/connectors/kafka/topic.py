@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, TypeAlias
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-from penstock.connectors.kafka.client import ClientTrouble, Settings, in_words
+from penstock.connectors.kafka.client import ClientTrouble, Settings, client_log, in_words
 from penstock.connectors.kafka.marks import CONNECTOR, MARKS, PATIENCE, SinkCluster
-from penstock.connectors.shared.connection_errors import quiet
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch
 from penstock.delivery.contract import Level
 from penstock.runtime import shorten
@@ -49,7 +48,7 @@ class TopicToWrite:
     encode: Callable[[Any], Bytes]
     headers: Callable[[Any], Mapping[str, Bytes] | None] | None
     transactional_id: str
-    options: Settings
+    options: Settings = field(repr=False)  # with credentials
 
     @property
     def transaction_seconds(self) -> float:
@@ -278,5 +277,5 @@ class TopicSink:
             "delivery.report.only.error": True,
             "on_delivery": self._reported,
             "error_cb": self._trouble,
-            "logger": quiet("kafka"),
+            "logger": client_log(),
         }
