@@ -18,7 +18,7 @@ from confluent_kafka import Producer
 
 from penstock import Flow
 from penstock.connectors import write_kafka
-from penstock.connectors.kafka.marks import MARKS
+from penstock.connectors.kafka.marks import MARKS, SinkCluster
 from penstock.connectors.kafka.topic import TopicSink
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.servers.kafka import PASSWORD, USER, Kafka, broker
@@ -179,6 +179,8 @@ def test_a_sink_of_another_checkpoint_is_refused(kafka: Kafka) -> None:
 def test_a_mark_is_found_behind_the_open_transaction_of_another_sink(kafka: Kafka) -> None:
     topic = kafka.create()
     epoch = Epoch.begun()
+    name = f"penstock-{topic}"
+    cluster = SinkCluster(kafka.servers, {})
     with opened(kafka, topic, epoch) as sink:
         give(sink, 0, [1])
         other = Producer({"bootstrap.servers": kafka.servers, "transactional.id": f"{topic}-other"})
@@ -187,8 +189,12 @@ def test_a_mark_is_found_behind_the_open_transaction_of_another_sink(kafka: Kafk
         other.produce(MARKS, b"{}", key=b"other", partition=0)
         other.flush()
         give(sink, 1, [2])
+        assert cluster.mark_now(name) == epoch.mark(0)
+        with pytest.raises(TimeoutError, match="a transaction of another sink has been open"):
+            cluster.mark_of(name, patience=0.0)
+        assert sink.check(epoch) == f"goes on in {sink.name}"
+    again = write_kafka(kafka.servers, topic).sink
     with ThreadPoolExecutor(1) as threads:
-        again = write_kafka(kafka.servers, topic).sink
         opening = threads.submit(again.open, Epoch.begun(epoch.starts, 1))
         other.abort_transaction()
         opening.result(60)

@@ -83,13 +83,28 @@ def before_the_transaction_ends(end: End) -> None:
     around(TopicSink, "_patiently", before=lambda sink, step: of_commit(step, end), after=nothing)
 
 
+def while_the_transaction_ends(end: End) -> None:
+    """The broker has all of it, the mark, too."""
+
+    def before(sink: Any, step: Callable[..., object]) -> None:
+        if is_commit(step):
+            sink._producer.flush(FLUSHED)
+            end()
+
+    around(TopicSink, "_patiently", before=before, after=nothing)
+
+
 def after_the_transaction(end: End) -> None:
     around(TopicSink, "_patiently", before=nothing, after=lambda sink, step: of_commit(step, end))
 
 
 def of_commit(step: Callable[..., object], end: End) -> None:
-    if getattr(step, "__name__", "") == "commit_transaction":
+    if is_commit(step):
         end()
+
+
+def is_commit(step: Callable[..., object]) -> bool:
+    return getattr(step, "__name__", "") == "commit_transaction"
 
 
 CRASHES: Final[dict[str, Callable[[End], None]]] = {
@@ -99,6 +114,7 @@ CRASHES: Final[dict[str, Callable[[End], None]]] = {
     "amid a batch": amid_a_batch,
     "before the mark": before_the_mark,
     "before a transaction ends": before_the_transaction_ends,
+    "while a transaction ends": while_the_transaction_ends,
     "after a transaction": after_the_transaction,
 }
 

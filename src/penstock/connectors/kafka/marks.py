@@ -68,16 +68,28 @@ class SinkCluster:
             if not self._partitions(consumer, topic):
                 raise LookupError(f"{CONNECTOR}: {self._servers} has no topic {topic}")
 
-    def mark_of(self, sink: str, patience: float) -> str | None:
-        """The last mark of a sink, if it has one.
+    def mark_now(self, sink: str) -> str | None:
+        """The last mark of a sink, if it has one, as far as anybody can see now."""
+        return self._mark(sink, 0, 0.0)
 
-        Another sink that was killed amid its commit holds back what follows, until it is started
-        again or its transaction has timed out; that is waited for, for so many seconds.
+    def mark_of(self, sink: str, patience: float) -> str | None:
+        """The last mark of a sink, which nobody else changes any more, if it has one.
+
+        Another sink that was killed amid its commit hides what follows, until it is started again
+        or its transaction has timed out; that is waited for, for so many seconds.
         """
+        with self._consumer("read_uncommitted") as consumer:
+            if not self._partitions(consumer, MARKS):
+                return None
+            marks = TopicPartition(MARKS, 0)
+            _, end = consumer.get_watermark_offsets(marks, ANSWER * ANSWERS)
+        return self._mark(sink, end, patience)
+
+    def _mark(self, sink: str, least: int, patience: float) -> str | None:
+        """The last mark, in what is committed; that has to go as far as ``least``."""
         with self._consumer() as consumer:
             if not self._partitions(consumer, MARKS):
                 return None
-            _, end = consumer.get_watermark_offsets(TopicPartition(MARKS, 0), ANSWER * ANSWERS)
             consumer.assign([TopicPartition(MARKS, 0, 0)])
             mark: str | None = None
             limit = monotonic() + patience
@@ -85,11 +97,11 @@ class SinkCluster:
                 message = consumer.poll(ANSWER)
                 if message is None:
                     self._trouble.raise_it()
-                elif is_end(message):
-                    if message.offset() >= end:
-                        return mark
-                elif message.key() == sink.encode():
-                    mark = message.value().decode()
+                elif not is_end(message):
+                    mark = message.value().decode() if message.key() == sink.encode() else mark
+                    continue
+                elif message.offset() >= least:
+                    return mark
                 if monotonic() > limit:
                     raise TimeoutError(
                         f"{CONNECTOR}: a transaction of another sink has been open in {MARKS} for "
@@ -136,7 +148,7 @@ class SinkCluster:
         return partitions_of(asked(consumer, topic, self._trouble, lambda: True))
 
     @contextmanager
-    def _consumer(self) -> Iterator[Any]:
+    def _consumer(self, isolation: str = "read_committed") -> Iterator[Any]:
         """One that is in no group; its errors are explained."""
         self._trouble = ClientTrouble(CONNECTOR, self._servers)
         consumer = Consumer(
@@ -146,7 +158,7 @@ class SinkCluster:
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "fetch.wait.max.ms": 10,  # the end is told with the next answer
-                "isolation.level": "read_committed",
+                "isolation.level": isolation,
                 "auto.offset.reset": "earliest",
                 "error_cb": self._trouble,
             }

@@ -85,7 +85,7 @@ class TopicSink:
         self._cluster.require_topic(self._write.topic)
         if epoch is None:
             return f"adds to {self.name}"
-        mark = self._cluster.mark_of(self._write.transactional_id, PATIENCE)
+        mark = self._cluster.mark_now(self._write.transactional_id)
         BatchProgress(self.name, epoch, mark)
         return f"goes on in {self.name}" if mark else f"adds to {self.name}"
 
