@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 from penstock import Flow, Retry
 from penstock.connectors import KafkaMessage, read_kafka
 from penstock.connectors.kafka.offsets import OnMissing
+from penstock.connectors.kafka.reading import TopicReading
 from penstock.connectors.shared.reconnecting import listening
 from penstock.observe.meters import SourceMeter
 from penstock.testing import ManualSubscriber
@@ -151,6 +152,31 @@ def test_it_ends_where_the_topic_ended_also_if_that_is_no_message(kafka: Kafka) 
     assert len(all_of(uncommitted)) == 5
     producer.abort_transaction()
     assert all_of(read_kafka(kafka.servers, kafka.create(2), until_end=True)) == []
+
+
+def test_messages_that_come_together_with_the_end_are_not_left_out(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = kafka.create()
+    producer = Producer({"bootstrap.servers": kafka.servers, "transactional.id": f"{topic}-end"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    for value in numbers(3):
+        producer.produce(topic, value)
+    producer.commit_transaction()
+    taken = TopicReading._taken
+
+    def taken_with_the_end(reading: TopicReading, most: int) -> list[Any]:
+        messages: list[Any] = []
+        while not any(message.error() for message in messages):
+            messages += taken(reading, most)
+        return messages
+
+    monkeypatch.setattr(TopicReading, "_taken", taken_with_the_end)
+    for batches in (False, True):
+        elements = all_of(read_kafka(kafka.servers, topic, until_end=True, batches=batches))
+        count = sum(len(each.messages) for each in elements) if batches else len(elements)
+        assert count == 3
 
 
 # Messages that cannot be decoded.
@@ -302,6 +328,7 @@ WRONG_VALUES: Final[list[tuple[dict[str, Any], str]]] = [
     ({"after": ()}, "after must be the position of a message"),
     ({"after": "12"}, "after must be the position of a message"),
     ({"fetch": 0}, "fetch must be at least 1"),
+    ({"batches": True, "decode": None}, "with batches=True messages are not decoded"),
     ({"look_every": 0}, "look_every must be above 0"),
     ({"options": {"no.such": 1}}, 'read_kafka: options: No such configuration property: "no.such"'),
     ({"options": {"enable.auto.commit": True}}, "enable.auto.commit cannot be set, no group is"),
@@ -352,7 +379,7 @@ def test_partitions_that_are_added_are_read_from_their_first_message_on(kafka: K
 
 def test_a_server_that_is_not_there_is_given_up_as_the_policy_says() -> None:
     flow = read_kafka("127.0.0.1:9", "orders", reconnect=Retry(times=0))
-    with pytest.raises(ConnectionError, match="gave up on orders at 127.0.0.1:9 after 1 attempt"):
+    with pytest.raises(ConnectionError, match="gave up on kafka://127.0.0.1:9/orders after 1"):
         all_of(flow)
 
 

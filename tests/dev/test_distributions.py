@@ -110,7 +110,7 @@ from penstock.connectors import read_kafka
 try:
     read_kafka("127.0.0.1:9", "orders", reconnect=Retry(times=0)).to_list().run_sync()
 except ConnectionError as error:
-    assert "gave up on orders at 127.0.0.1:9" in str(error), error
+    assert "gave up on kafka://127.0.0.1:9/orders" in str(error), error
 """,
     "opentelemetry": OBSERVER
     + """

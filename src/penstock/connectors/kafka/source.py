@@ -149,6 +149,10 @@ def read_kafka(
         >>> large = orders.filter(lambda message: message.value["total"] > 1_000)
     """
     address = require_servers(CONNECTOR, servers)
+    if batches and (decode is not json_value or on_bad != "fail"):
+        raise ValueError(
+            f"{CONNECTOR}: with batches=True messages are not decoded; leave out decode and on_bad"
+        )
     read = TopicToRead(
         servers=address,
         topic=require_topic(CONNECTOR, topic),
@@ -174,7 +178,7 @@ def read_kafka(
     return from_pulled(
         CONNECTOR,
         reading,
-        address=f"{topic} at {address}",
+        address=f"kafka://{address}/{topic}",
         after=first,
         position_of=attrgetter("position"),
         fetch=BATCHES_AHEAD if batches else most,
