@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any, Final
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from penstock import Flow, Retry
 from penstock.connectors import KafkaMessage, read_kafka
@@ -375,6 +375,53 @@ def test_partitions_that_are_added_are_read_from_their_first_message_on(kafka: K
     assert subscriber.elements[-1].position == (2, 0, 5)
     rest = read_kafka(kafka.servers, topic, after=[1], until_end=True)  # as it was before
     assert sorted(numbers_of(all_of(rest))) == [1, *range(2_000, 2_005)]
+
+
+class Deaf:
+    """A consumer that reads, and gets no answer when it asks."""
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+    def list_topics(self, *arguments: Any) -> Any:
+        raise KafkaException(KafkaError(KafkaError._TRANSPORT))
+
+
+def test_no_message_is_lost_when_a_look_for_partitions_gets_no_answer(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topic_of(kafka, 50)
+    connect = TopicReading.connect
+
+    def connect_deaf(reading: TopicReading) -> None:
+        connect(reading)
+        reading._consumer = Deaf(reading._consumer)
+
+    monkeypatch.setattr(TopicReading, "connect", connect_deaf)
+    flow = read_kafka(kafka.servers, topic, look_every=1e-6, fetch=1)
+    with reading(flow, request=50) as subscriber:
+        subscriber.await_elements(50)
+    assert numbers_of(subscriber.elements) == [*range(50)]
+
+
+def test_messages_that_come_with_an_error_come_again(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = topic_of(kafka, 3)
+    taken = TopicReading._taken
+    failing = [Message(topic=topic, partition=0, error=KafkaError(KafkaError._TRANSPORT))]
+
+    def taken_with_an_error(reading: TopicReading, most: int) -> list[Any]:
+        messages = [*taken(reading, most)]
+        return [*messages, failing.pop()] if failing and messages else messages
+
+    monkeypatch.setattr(TopicReading, "_taken", taken_with_an_error)
+    flow = read_kafka(kafka.servers, topic, until_end=True, reconnect=Retry(backoff=0.001))
+    assert numbers_of(all_of(flow)) == [0, 1, 2]
+    assert failing == []
 
 
 def test_a_server_that_is_not_there_is_given_up_as_the_policy_says() -> None:

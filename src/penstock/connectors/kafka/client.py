@@ -208,7 +208,8 @@ class ClientTrouble:
 def asked(consumer: Any, topic: str, trouble: ClientTrouble, goes_on: Callable[[], bool]) -> Any:
     """What the brokers say of a topic; in between they may say that we are not welcome.
 
-    A consumer asks, since a producer would make the topic. ``KafkaException`` if none answers.
+    A consumer asks, since a producer would make the topic; if it reads already, ``goes_on`` must be
+    false, since it may take a message when it is asked again. ``KafkaException`` if none answers.
     """
     for _ in range(ANSWERS - 1):
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from time import monotonic
@@ -102,7 +102,7 @@ class TopicReading(PulledSource[Any]):
             }
         )
         try:
-            self._begin(self._partitions())
+            self._begin(self._partitions(lambda: not self._is_unwanted.is_set()))
         except KafkaException as error:
             raise self._trouble.explained(error) from None
         self._next_look = monotonic() + read.look_every
@@ -151,14 +151,21 @@ class TopicReading(PulledSource[Any]):
 
     def _sound(self, messages: list[Message]) -> list[Message]:
         """Those that are messages, and no news of a partition; up to the end, if there is one."""
-        news: list[Message] = []
+        ended: list[int] = []
         if any(map(Message.error, messages)):
             news = [message for message in messages if message.error() is not None]
             messages = [message for message in messages if message.error() is None]
-        if self._ends is not None and messages and self._is_near_end(messages, self._ends):
+            for each in news:  # if it raises, the messages come again
+                if each.error().code() == KafkaError._PARTITION_EOF:
+                    ended.append(each.partition())
+                else:
+                    self._heed(each.partition(), each.error())
+        if self._ends is None:
+            return messages
+        if messages and self._is_near_end(messages, self._ends):
             messages = [message for message in messages if self._is_before_end(message)]
-        for each in news:  # an end that is told came after the messages
-            self._heed(each.partition(), each.error())
+        for partition in ended:  # the rest of it is no messages, or not committed
+            self._ends.pop(partition, None)
         return messages
 
     def _is_near_end(self, messages: list[Message], ends: dict[int, int]) -> bool:
@@ -178,10 +185,7 @@ class TopicReading(PulledSource[Any]):
     def _heed(self, partition: int, error: KafkaError) -> None:
         """What the client says of a partition in place of a message."""
         read = self._read
-        if error.code() == KafkaError._PARTITION_EOF:
-            if self._ends is not None:  # the rest of it is no messages, or not committed
-                self._ends.pop(partition, None)
-        elif error.code() == KafkaError._AUTO_OFFSET_RESET:
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
             wanted = self._decoder.next_offsets[partition]
             offset = self._first.found(partition, wanted, self._extent(partition))
             self._decoder.next_offsets[partition] = offset
@@ -223,7 +227,8 @@ class TopicReading(PulledSource[Any]):
             return
         next_offsets = self._decoder.next_offsets
         try:
-            for partition in range(len(next_offsets), self._partitions()):
+            # Asked only once: to ask again would be to take what the client has read.
+            for partition in range(len(next_offsets), self._partitions(lambda: False)):
                 offset = self._first.chosen(partition, self._extent(partition), is_new=True)
                 self._consumer.incremental_assign(
                     [TopicPartition(self._read.topic, partition, offset)]
@@ -232,14 +237,10 @@ class TopicReading(PulledSource[Any]):
         except (KafkaException, ConnectionLost):
             return  # it is looked again; what keeps messages away is told with them
 
-    def _partitions(self) -> int:
+    def _partitions(self, goes_on: Callable[[], bool]) -> int:
         """How many the topic has."""
         topic = self._read.topic
-
-        def is_wanted() -> bool:
-            return not self._is_unwanted.is_set()
-
-        partitions = partitions_of(asked(self._consumer, topic, self._trouble, is_wanted))
+        partitions = partitions_of(asked(self._consumer, topic, self._trouble, goes_on))
         if not partitions:
             raise LookupError(f"{CONNECTOR}: {self._read.servers} has no topic {topic}")
         return partitions
