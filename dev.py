@@ -38,8 +38,10 @@ REQUIREMENT_SETS = {
     "tool": (
         "--extra=connectors",
         "--extra=dashboard",
+        "--extra=kafka",
         "--extra=opentelemetry",
         "--extra=postgres",
+        "--extra=redis",
         "--extra=prometheus",
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/spark.txt",

@@ -36,6 +36,15 @@ def main(words: list[str]) -> None:
         from benchmarks import through_spark
 
         through_spark.report()
+    report_what_takes_long(words)
+
+
+def report_what_takes_long(words: list[str]) -> None:
+    """What is measured only if it is named."""
+    if "kafka" in words:  # starts a broker
+        from benchmarks import kafka
+
+        kafka.report()
     if "dataframe" in words:  # starts Spark
         from benchmarks import dataframe
 

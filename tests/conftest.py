@@ -9,10 +9,10 @@ import gc
 import itertools
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import pytest
 from hypothesis import settings
@@ -25,11 +25,16 @@ from tests.quick import look_only_into_the_folder, search_briefly
 from tests.quick_spark import archive_classes, start_quickly
 from tests.rules.fixtures import engine, undelivered, without_gc
 from tests.servers.postgres import postgres_database, postgres_server
+from tests.servers.redis import redis_server
+
+if TYPE_CHECKING:
+    from tests.servers.kafka import Kafka
 
 __all__ = [
     "engine",
     "postgres_database",
     "postgres_server",
+    "redis_server",
     "search_briefly",
     "undelivered",
     "without_gc",
@@ -42,6 +47,11 @@ settings.register_profile("full", deadline=None, max_examples=500)
 NEED_JPYPE: Final = ("bridges/jvm", "tck/jvm")
 HAS_JPYPE: Final = find_spec("jpype") is not None
 collect_ignore = [] if HAS_JPYPE else list(NEED_JPYPE)
+
+# So it is with the client of Kafka.
+NEED_KAFKA: Final = ("*/test_kafka*",)
+HAS_KAFKA: Final = find_spec("confluent_kafka") is not None
+collect_ignore_glob = [] if HAS_KAFKA else list(NEED_KAFKA)
 
 # Spark logs the errors of queries with them, and lets them propagate no more when it has.
 QUERY_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
@@ -72,12 +82,27 @@ def prepare_openssl() -> None:
     prepare_openssl()
 
 
+def prepare_kafka() -> None:
+    """Imported where it is needed, since the client need not be there."""
+    from tests.servers.kafka import prepare_kafka
+
+    prepare_kafka()
+
+
 def prepare_postgres() -> None:
     """Find the programs of the server, and what connects to it."""
     from tests.servers.postgres import prepare_postgres
 
     import_module("psycopg")
     prepare_postgres()
+
+
+def prepare_redis() -> None:
+    """Find the programs of the server, and what connects to it."""
+    from tests.servers.redis import prepare_redis
+
+    import_module("redis")
+    prepare_redis()
 
 
 def prepare_spark_connect() -> None:
@@ -100,8 +125,10 @@ NEEDS: Final = (
     Need("outside_judge", lambda: prepare_judge(fresh=True), "THE OUTSIDE JUDGE DID NOT SIT"),
     Need("java_peers", prepare_peers, "THE BRIDGE TO THE JVM WAS NOT CROSSED"),
     Need("openssl", prepare_openssl, "NO CONNECTION WAS ENCRYPTED"),
+    Need("kafka", prepare_kafka, "NO BROKER OF KAFKA WAS ASKED"),
     Need("browser", prepare_browser, "NO BROWSER HAS SEEN THE DASHBOARD"),
     Need("postgres", prepare_postgres, "NO TABLE OF POSTGRESQL WAS READ OR WRITTEN"),
+    Need("redis", prepare_redis, "NO STREAM OF REDIS WAS READ OR WRITTEN"),
     Need("spark_connect", prepare_spark_connect, "SPARK CONNECT WAS NOT TRIED"),
 )
 
@@ -111,6 +138,15 @@ class Worker(Protocol):
 
     config: pytest.Config
     workeroutput: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """The broker of all tests of this process; one that stops or kills it has its own."""
+    from tests.servers.kafka import broker
+
+    with broker(tmp_path_factory.mktemp("kafka")) as server:
+        yield server
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -123,6 +159,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not HAS_JPYPE:
         left_out = " and ".join(f"tests/{folder}" for folder in NEED_JPYPE)
         config.stash[MISSING].append(f"{left_out} LEFT OUT: JPype is not there for this Python")
+    if not HAS_KAFKA:
+        config.stash[MISSING].append("tests of Kafka LEFT OUT: its client is not there")
     # Hypothesis warns when it finds nobody who refers to its own random numbers. It does not find
     # what is frozen below.
     config.addinivalue_line("filterwarnings", "ignore:It looks like .register_random. was passed")

@@ -11,6 +11,7 @@ Item = TypeVar("Item")
 
 # They wait for programs of their own, for a minute and more each: begun last, they would end last.
 LONGEST: Final = (
+    "tests/cli/test_kafka_to_postgres.py",
     "tests/cli/test_service.py",
     "tests/demo/test_story.py",
     "tests/faults/test_ends.py",
@@ -31,6 +32,13 @@ SLOW: Final = (
     "tests/bridges/",
     "tests/browser/",
     "tests/connectors/test_conformance.py",
+    "tests/connectors/test_kafka",
+    "tests/connectors/test_postgres",
+    "tests/connectors/test_redis",
+    "tests/connectors/test_kafka_conformance.py",
+    "tests/connectors/test_kafka_kills.py",
+    "tests/connectors/test_kafka_sink.py",
+    "tests/connectors/test_kafka_source.py",
     "tests/examples/",
     "tests/flow/explored/",
     "tests/flow/test_conformance.py",
@@ -38,6 +46,7 @@ SLOW: Final = (
     "tests/tck/jvm/",
     "tests/tck/mutants/",
     "tests/tck/unit/",
+    "tests/testing/test_sink_series.py",
 )
 
 

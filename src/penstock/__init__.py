@@ -12,7 +12,8 @@
 ``flow``        ``Flow``, the fluent publisher with operators
 ``bridges``     other runtimes: streams to and from the JVM
 ``spark``       Apache Spark as a stage, with demand all the way
-``connectors``  other systems: websockets, server-sent events, files, standard streams
+``connectors``  other systems: websockets, server-sent events, files, topics of Kafka, standard
+                streams
 ``observe``     what a running pipeline does: readings, the live page, metrics
 ``pipeline``    sources, a way between and sinks as one thing, which is run, watched and drained
 ``demo``        the blizzard, a pipeline to look at

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from penstock import Flow, Subscriber
 from penstock.cli.application import application
 from penstock.cli.arguments import RunOptions
+from penstock.cli.check import require_listener
 from penstock.connectors import (
     from_websocket,
     serve_websocket,
@@ -24,6 +25,7 @@ from penstock.spark.deployment import Deployment
 from penstock.testing import ManualSubscriber
 from tests.cli import pipelines
 from tests.cli.processes import penstock_command
+from tests.held_port import held_port
 
 PIPELINES = "tests.cli.pipelines"
 
@@ -337,3 +339,11 @@ class Watched:
 
     def subscribe(self, subscriber: Subscriber[int]) -> None:
         self._subscribed.append("numbers")
+
+
+def test_one_of_several_servers_has_to_listen() -> None:
+    with held_port() as gone, socket.create_server(("127.0.0.1", 0)) as server:
+        servers = f"127.0.0.1:{gone},127.0.0.1:{server.getsockname()[1]}"
+        assert require_listener(f"kafka://{servers}/orders").startswith("somebody listens at kafka")
+        with pytest.raises(OSError, match="nobody answers at kafka://.*: Connection refused"):
+            require_listener(f"kafka://127.0.0.1:{gone},127.0.0.1:{gone}/orders")

@@ -36,6 +36,7 @@ from penstock.connectors import (
     write_json_lines,
     write_parquet,
     write_postgres,
+    write_redis_stream,
     write_sqlite,
     write_standard_output,
 )
@@ -44,6 +45,7 @@ from penstock.connectors.shared.loop_thread import LoopThread
 from penstock.tck import verify_publisher, verify_subscriber
 from tests.connectors.numbers import numbers_after
 from tests.servers.postgres import Database
+from tests.servers.redis import RedisServer
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.usefixtures("search_briefly")]
 
@@ -217,6 +219,16 @@ def test_a_writer_of_rows_keeps_all_rules(tmp_path: Path) -> None:
     "write", [write_parquet, partial(write_sqlite, table="numbers")], ids=["parquet", "sqlite"]
 )
 def test_a_writer_of_tables_keeps_all_rules(write: Callable[..., Writer], tmp_path: Path) -> None:
+    with closing(Writers(tmp_path, write)) as writers:
+        verify_subscriber(writers, element=lambda n: {"number": n}).raise_if_failed()
+
+
+@pytest.mark.full
+@pytest.mark.redis
+def test_a_writer_to_a_stream_keeps_all_rules(tmp_path: Path, redis_server: RedisServer) -> None:
+    def write(path: Path) -> Writer:
+        return write_redis_stream(redis_server.url, f"numbers-{path.name}")
+
     with closing(Writers(tmp_path, write)) as writers:
         verify_subscriber(writers, element=lambda n: {"number": n}).raise_if_failed()
 

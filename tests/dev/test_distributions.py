@@ -104,6 +104,14 @@ from penstock.bridges.jvm import from_jvm, start_jvm, to_jvm
 start_jvm()
 assert from_jvm(to_jvm(Flow.range(3))).to_list().run_sync() == [0, 1, 2]
 """,
+    "kafka": """
+from penstock import Retry
+from penstock.connectors import read_kafka
+try:
+    read_kafka("127.0.0.1:9", "orders", reconnect=Retry(times=0)).to_list().run_sync()
+except ConnectionError as error:
+    assert "gave up on kafka://127.0.0.1:9/orders" in str(error), error
+""",
     "opentelemetry": OBSERVER
     + """
 from penstock.observe.metrics.opentelemetry import instrument
@@ -124,6 +132,12 @@ from penstock.connectors import read_postgres, read_postgres_changes, write_post
 Flow.of({"delay": 12}).subscribe(writer := write_postgres("host=127.0.0.1 port=9", "flights"))
 assert writer.wait() and "127.0.0.1:9/ does not answer" in str(writer.error), writer.error
 """,
+    "redis": """
+from penstock import Flow
+from penstock.connectors import write_redis_stream
+Flow.of({"delay": 12}).subscribe(writer := write_redis_stream("redis://127.0.0.1:9", "flights"))
+assert writer.wait() and "127.0.0.1:9 does not answer" in str(writer.error), writer.error
+""",
     "prometheus": OBSERVER
     + """
 from prometheus_client import CollectorRegistry, generate_latest
@@ -139,6 +153,7 @@ assert [row.n for row in rows.rows().to_list().run_sync()] == [2, 3]
 """,
 }
 IMPORTED_AS = {
+    "confluent-kafka": "confluent_kafka",
     "httpx-sse": "httpx_sse",
     "jpype1": "jpype",
     "opentelemetry-api": "opentelemetry",

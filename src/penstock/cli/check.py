@@ -132,15 +132,19 @@ class NobodyThere(OSError):
 
 
 def require_listener(url: str) -> str:
-    """Connect to the server at ``url``, and say that it listens."""
+    """Connect to the server at ``url``, or to one of several, and say that it listens."""
     parts = urlsplit(url)
-    port = parts.port or PORTS[parts.scheme]
-    try:
-        socket.create_connection((parts.hostname or "", port), timeout=PATIENCE).close()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise NobodyThere(f"nobody answers at {url}: {reason}; a run would wait for it") from None
-    return f"somebody listens at {url}"
+    reason = ""
+    for server in parts.netloc.split(","):
+        place = urlsplit(f"{parts.scheme}://{server}")
+        port = place.port or PORTS[place.scheme]
+        try:
+            socket.create_connection((place.hostname or "", port), timeout=PATIENCE).close()
+        except OSError as error:
+            reason = error.strerror or str(error)
+        else:
+            return f"somebody listens at {url}"
+    raise NobodyThere(f"nobody answers at {url}: {reason}; a run would wait for it")
 
 
 def sink_in_words(made: Any, run: PipelineRun) -> str:

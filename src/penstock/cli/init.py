@@ -16,6 +16,8 @@ __all__ = ["command"]
 
 WRITTEN: Final = ("README.md", "penstock.toml", "pipeline.py", "test_pipeline.py")
 DATA: Final = "readings.jsonl"
+TEMPLATES: Final = {"spark": (DATA,), "plain": (DATA,), "kafka-to-postgres": ()}
+"""The data that comes with each."""
 SUFFIX: Final = ".template"
 
 
@@ -27,15 +29,22 @@ SUFFIX: Final = ".template"
     default=Path(),
     help="The folder in which the new one is made; else this one.",
 )
-@click.option("--plain", is_flag=True, help="A pipeline without Spark.")
-def command(name: str, into: Path, plain: bool) -> None:
+@click.option("--plain", is_flag=True, help="A pipeline without Spark: --template plain.")
+@click.option(
+    "--template",
+    type=click.Choice([*TEMPLATES]),
+    default="spark",
+    show_default=True,
+    help="Which pipeline it is.",
+)
+def command(name: str, into: Path, plain: bool, template: str) -> None:
     """Write a small working pipeline with its test.
 
     It makes the folder NAME and overwrites nothing.
     """
     require_name(name)
     folder = into / name
-    kind = "plain" if plain else "spark"
+    kind = "plain" if plain else template
     try:
         folder.mkdir()
         for file, text in texts(name, kind).items():
@@ -44,7 +53,7 @@ def command(name: str, into: Path, plain: bool) -> None:
         raise BadInput(f"{folder} is there already; take another name, or another --into") from None
     except OSError as error:
         raise BadInput(f"{folder} cannot be written: {error.strerror}") from None
-    click.echo(f"{folder} has {', '.join([*WRITTEN, DATA])}; go on with")
+    click.echo(f"{folder} has {', '.join([*WRITTEN, *TEMPLATES[kind]])}; go on with")
     click.echo(f"  cd {folder}\n  penstock run pipeline:pipeline --config penstock.toml")
 
 
@@ -65,5 +74,5 @@ def texts(name: str, kind: str) -> dict[str, str]:
     }
     return {
         **{file: Template(text).substitute(name=name) for file, text in written.items()},
-        DATA: (templates / DATA).read_text(encoding="utf-8"),
+        **{file: (templates / file).read_text(encoding="utf-8") for file in TEMPLATES[kind]},
     }

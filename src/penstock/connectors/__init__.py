@@ -6,8 +6,10 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``sse/``                 server-sent events as sources and sinks
 ``files/``               files of lines, JSON or CSV, as sources and sinks
 ``parquet/``             Parquet files as sources and sinks
+``kafka/``               topics of Kafka as sources and sinks
 ``postgres/``            tables of PostgreSQL as sources and sinks
 ``sqlite/``              tables of SQLite databases as sinks
+``redis/``               streams of Redis as sources and sinks
 ``standard_streams.py``  standard input as a source and standard output as a sink
 ``replaying.py``         recorded elements at the pace at which they were recorded
 ``shared/``              what the connectors of several systems share
@@ -21,11 +23,16 @@ if TYPE_CHECKING:
     from penstock.connectors.files.csv_files import read_csv, write_csv
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
+    from penstock.connectors.kafka.messages import KafkaMessage, KafkaMessages
+    from penstock.connectors.kafka.sink import write_kafka
+    from penstock.connectors.kafka.source import read_kafka
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
     from penstock.connectors.postgres.changes import Change, read_postgres_changes
     from penstock.connectors.postgres.sink import write_postgres
     from penstock.connectors.postgres.source import read_postgres
+    from penstock.connectors.redis.sink import write_redis_stream
+    from penstock.connectors.redis.source import Entry, read_redis_stream
     from penstock.connectors.replaying import replay
     from penstock.connectors.shared.admission import Request
     from penstock.connectors.shared.connection_errors import RemoteError
@@ -44,7 +51,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Change",
     "ConnectionLost",
+    "Entry",
     "Event",
+    "KafkaMessage",
+    "KafkaMessages",
     "Line",
     "PulledSource",
     "RemoteError",
@@ -56,9 +66,11 @@ __all__ = [
     "from_websocket",
     "read_csv",
     "read_json_lines",
+    "read_kafka",
     "read_parquet",
     "read_postgres",
     "read_postgres_changes",
+    "read_redis_stream",
     "read_standard_input",
     "replay",
     "serve_server_sent_events",
@@ -66,8 +78,10 @@ __all__ = [
     "tail_json_lines",
     "write_csv",
     "write_json_lines",
+    "write_kafka",
     "write_parquet",
     "write_postgres",
+    "write_redis_stream",
     "write_sqlite",
     "write_standard_output",
 ]
@@ -77,7 +91,10 @@ _load = loader(
     {
         "Change": "postgres.changes",
         "ConnectionLost": "shared.reconnecting",
+        "Entry": "redis.source",
         "Event": "sse.events",
+        "KafkaMessage": "kafka.messages",
+        "KafkaMessages": "kafka.messages",
         "Line": "files.tail",
         "PulledSource": "shared.pulled_source",
         "RemoteError": "shared.connection_errors",
@@ -89,9 +106,11 @@ _load = loader(
         "from_websocket": "websocket.source",
         "read_csv": "files.csv_files",
         "read_json_lines": "files.json_lines",
+        "read_kafka": "kafka.source",
         "read_parquet": "parquet.source",
         "read_postgres": "postgres.source",
         "read_postgres_changes": "postgres.changes",
+        "read_redis_stream": "redis.source",
         "read_standard_input": "standard_streams",
         "replay": "replaying",
         "serve_server_sent_events": "sse.server",
@@ -99,14 +118,22 @@ _load = loader(
         "tail_json_lines": "files.tail",
         "write_csv": "files.csv_files",
         "write_json_lines": "files.json_lines",
+        "write_kafka": "kafka.sink",
         "write_parquet": "parquet.sink",
         "write_postgres": "postgres.sink",
+        "write_redis_stream": "redis.sink",
         "write_sqlite": "sqlite.sink",
         "write_standard_output": "standard_streams",
     },
 )
 
-_EXTRAS = {"psycopg": "postgres", "psycopg2": "postgres", "pyarrow": "parquet"}
+_EXTRAS = {
+    "confluent_kafka": "kafka",
+    "psycopg": "postgres",
+    "psycopg2": "postgres",
+    "pyarrow": "parquet",
+    "redis": "redis",
+}
 
 
 def __dir__() -> list[str]:

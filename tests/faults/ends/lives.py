@@ -23,6 +23,7 @@ __all__ = ["FAULTS", "Life", "contents", "finish", "suffer"]
 
 ROOT: Final = Path(__file__).parents[3]
 RUN: Final = "from penstock.cli import main; main()"
+ENDS: Final = "tests.faults.ends.pipelines:ends"
 PATIENCE: Final = 600.0
 POLL: Final = 0.02
 MOST_SECONDS: Final = 3.0
@@ -36,9 +37,9 @@ STOPPED: Final = 3
 
 
 class Life:
-    """One ``penstock run`` of the pipeline, with all that it starts."""
+    """One ``penstock run`` of a pipeline, with all that it starts."""
 
-    def __init__(self, folder: Path, settings: dict[str, str]) -> None:
+    def __init__(self, folder: Path, settings: dict[str, str], pipeline: str = ENDS) -> None:
         self.folder = folder
         self.settings = settings
         self._mark = uuid.uuid4().hex
@@ -47,7 +48,7 @@ class Life:
         assignments = [part for name in settings for part in ("--set", f"{name}={settings[name]}")]
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-c", RUN, "run", "tests.faults.ends.pipelines:ends"),
+                *(sys.executable, "-c", RUN, "run", pipeline),
                 *("--checkpoint", str(folder / "checkpoint"), *assignments),
             ],
             cwd=ROOT,

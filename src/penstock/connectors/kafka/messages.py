@@ -1,0 +1,172 @@
+"""Messages of a topic as elements, each with the position after it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import groupby, repeat
+from typing import Any, NamedTuple, TypeAlias
+
+from confluent_kafka import Message
+
+__all__ = [
+    "Decode",
+    "KafkaMessage",
+    "KafkaMessages",
+    "KafkaPosition",
+    "MessageDecoder",
+    "OnBad",
+    "json_value",
+]
+
+KafkaPosition: TypeAlias = tuple[int, ...]
+"""How far a topic was read: for each of its partitions, the offset of the next message."""
+
+
+class KafkaMessage(NamedTuple):
+    """A message of a topic.
+
+    ``topic``, ``partition``, ``offset``  where it is
+    ``key``        as it is, in bytes, or ``None``
+    ``value``      what ``decode`` made of it; ``None`` in a message that deletes its key
+    ``headers``    names and bytes
+    ``timestamp``  in milliseconds since 1970, ``None`` if it has none
+    ``position``   the next offset of each partition, after which another run goes on
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: Any
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp: int | None
+    position: KafkaPosition
+
+
+class KafkaMessages(NamedTuple):
+    """Messages that came together, as the client has them: ``message.value()`` and so on.
+
+    ``position``  the next offset of each partition, after the last of them
+    """
+
+    messages: list[Message]
+    position: KafkaPosition
+
+
+Decode: TypeAlias = Callable[[bytes], Any]
+OnBad: TypeAlias = Callable[[KafkaMessage, Exception], object]
+
+
+def json_value(value: bytes) -> Any:
+    """What a message says, as JSON."""
+    try:
+        return json.loads(value.decode())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at column {error.colno} of line {error.lineno}") from None
+
+
+class MessageDecoder:
+    """Makes elements of what the client has read, and counts the offsets.
+
+    Calls ``decode`` and ``on_bad`` on the thread that fetches.
+
+    ``next_offsets``  of all partitions, after the last message that it was given
+    ``error``         why it went no further, if so
+    """
+
+    def __init__(self, topic: str, decode: Decode | None, on_bad: OnBad | None) -> None:
+        self._topic = topic
+        self._decode = decode
+        self._on_bad = on_bad
+        self.next_offsets: list[int] = []
+        self.error: Exception | None = None
+
+    def elements(self, messages: Sequence[Message]) -> list[KafkaMessage]:
+        """An element of each message, up to one that cannot be decoded."""
+        elements: list[KafkaMessage] = []
+        while messages:
+            values, error = self._decoded(messages)
+            elements += self._made(messages[: len(values)], values)
+            if error is None:
+                break
+            bad, messages = messages[len(values)], messages[len(values) + 1 :]
+            if not self._is_left_out(self._made([bad], [bad.value()])[0], error):
+                break
+        return elements
+
+    def together(self, messages: Sequence[Message]) -> list[KafkaMessages]:
+        """One element of all messages."""
+        for partition, offset in self.last_offsets(messages).items():
+            self.next_offsets[partition] = offset + 1
+        return [KafkaMessages(list(messages), tuple(self.next_offsets))]
+
+    def last_offsets(self, messages: Sequence[Message]) -> dict[int, int]:
+        """The offset of the last message of each partition that has one among them."""
+        if len(self.next_offsets) == 1:
+            return {0: messages[-1].offset()}
+        last = dict(zip(map(Message.partition, messages), messages, strict=True))
+        return {partition: message.offset() for partition, message in last.items()}
+
+    def _decoded(self, messages: Sequence[Message]) -> tuple[list[Any], Exception | None]:
+        """The values up to one that cannot be decoded, and why it cannot."""
+        values = map(Message.value, messages)
+        decode = self._decode
+        if decode is None:
+            return list(values), None
+        decoded: list[Any] = []
+        try:
+            for value in values:
+                decoded.append(None if value is None else decode(value))
+        except Exception as error:
+            return decoded, error
+        return decoded, None
+
+    def _made(self, messages: Sequence[Message], values: Sequence[Any]) -> list[KafkaMessage]:
+        """An element of each message, field by field: that is twice as fast as one by one."""
+        partitions = [*map(Message.partition, messages)]
+        offsets = [*map(Message.offset, messages)]
+        headers = [*map(Message.headers, messages)]
+        fields = zip(
+            repeat(self._topic),
+            partitions,
+            offsets,
+            map(Message.key, messages),
+            values,
+            [tuple(each or ()) for each in headers] if any(headers) else repeat(()),
+            [time if kind else None for kind, time in map(Message.timestamp, messages)],
+            self._positions(partitions, offsets),
+            strict=False,  # the topic never ends
+        )
+        return [*map(partial(tuple.__new__, KafkaMessage), fields)]
+
+    def _positions(self, partitions: list[int], offsets: list[int]) -> list[KafkaPosition]:
+        """The position after each message, of which only one number differs from the one before."""
+        positions: list[KafkaPosition] = []
+        next_offsets = self.next_offsets
+        first = 0
+        for partition, run in groupby(partitions):
+            end = first + sum(1 for _ in run)
+            before = tuple(next_offsets[:partition])
+            after = tuple(next_offsets[partition + 1 :])
+            positions += [(*before, offset + 1, *after) for offset in offsets[first:end]]
+            next_offsets[partition] = offsets[end - 1] + 1
+            first = end
+        return positions
+
+    def _is_left_out(self, message: KafkaMessage, error: Exception) -> bool:
+        """Give a message that cannot be decoded to whom it may concern; else that is the end."""
+        place = f"{message.topic}, partition {message.partition}, offset {message.offset}"
+        try:
+            if self._on_bad is not None:
+                self._on_bad(message, error)
+                return True
+        except Exception as raised:
+            raised.add_note(f"in on_bad of read_kafka, for {place}")
+            self.error = raised
+        else:
+            kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+            self.error = ValueError(f"read_kafka: {place}: {kind}{error}")
+            self.error.__cause__ = error
+        return False

@@ -1,0 +1,108 @@
+"""``penstock init --template kafka-to-postgres``: from a topic to a table, killed on the way.
+
+A plain client of Kafka and ``psql`` say what has to be there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.cli.processes import RunningCommand, penstock_command
+from tests.cli.test_init import init, pytest_in
+from tests.servers.kafka import Kafka
+from tests.servers.postgres import Database
+
+pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.timeout(600)]
+
+ORDERS = 4_000
+PRICES = {"tea": 2.5, "coffee": 3.0, "milk": 1.25}
+START = datetime(2026, 1, 15, 8, tzinfo=UTC)
+RUN = ("run", "pipeline:pipeline", "--config", "penstock.toml")
+
+
+def filled(kafka: Kafka, random: Random) -> str:
+    """A topic of two partitions, in the order of time."""
+    topic = kafka.create(2)
+    products = [*PRICES, "bread"]  # which has no price
+    orders = [
+        {
+            "at": (START + timedelta(seconds=number / 10)).isoformat(),
+            "product": random.choice(products),
+            "quantity": random.randrange(1, 9),
+        }
+        for number in range(ORDERS)
+    ]
+    kafka.produce(topic, [json.dumps(order).encode() for order in orders])
+    return topic
+
+
+def configured(folder: Path, kafka: Kafka, topic: str, database: Database) -> None:
+    (folder / "penstock.toml").write_text(
+        f'[run]\ncheckpoint = "checkpoint"\n[settings]\nservers = "{kafka.servers}"\n'
+        f'topic = "{topic}"\ndatabase = {json.dumps(database.conninfo)}\nuntil_end = true\n'
+    )
+
+
+def totals_of(kafka: Kafka, topic: str) -> dict[tuple[str, str], tuple[int, float]]:
+    """What plain Python makes of what a plain client reads."""
+    found: dict[tuple[str, str], tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+    for value in kafka.values(topic):
+        assert value is not None
+        order = json.loads(value)
+        minute = datetime.fromisoformat(order["at"]).replace(second=0, microsecond=0)
+        key = (minute.strftime("%H:%M"), order["product"])
+        quantity, amount = found[key]
+        price = PRICES.get(order["product"], 0.0)
+        found[key] = (quantity + order["quantity"], amount + price * order["quantity"])
+    return dict(found)
+
+
+def sold(database: Database) -> dict[tuple[str, str], tuple[int, float]]:
+    """What ``psql`` finds."""
+    rows = database.psql(
+        "SELECT to_char(minute AT TIME ZONE 'UTC', 'HH24:MI'), product, quantity, amount FROM sales"
+    )
+    return {
+        (minute, product): (int(quantity), float(amount))
+        for minute, product, quantity, amount in rows
+    }
+
+
+def test_the_files_are_there_and_its_tests_pass(tmp_path: Path) -> None:
+    done = init("shop", "--into", str(tmp_path), "--template", "kafka-to-postgres")
+    assert done.exit_code == 0, done.output
+    tested = pytest_in(tmp_path / "shop")
+    assert "3 passed" in tested.stdout
+
+
+def test_the_totals_are_those_of_psql_and_a_plain_consumer_over_a_kill(
+    tmp_path: Path, kafka: Kafka, postgres_database: Database
+) -> None:
+    init("shop", "--into", str(tmp_path), "--template", "kafka-to-postgres")
+    folder = tmp_path / "shop"
+    topic = filled(kafka, Random(5))
+    configured(folder, kafka, topic, postgres_database)
+    postgres_database.psql("CREATE TABLE products (product text PRIMARY KEY, price numeric)")
+    for product, price in PRICES.items():
+        postgres_database.psql(f"INSERT INTO products VALUES ('{product}', {price})")
+    with RunningCommand(*RUN, folder=folder) as command:
+        command.wait_for_processes(
+            lambda: (
+                not command.is_running
+                or postgres_database.psql("SELECT to_regclass('sales')") != [("\\N",)]
+            )
+        )
+        command.kill()
+    ended = penstock_command(*RUN, folder=folder)
+    assert ended.code == 0, ended.err
+    assert "lost 0" in ended.out + ended.err
+    assert sold(postgres_database) == totals_of(kafka, topic)
+    again = penstock_command(*RUN, folder=folder)
+    assert again.code == 0, again.err
+    assert sold(postgres_database) == totals_of(kafka, topic)

@@ -1,0 +1,119 @@
+"""``kill -9`` of a program that writes into Kafka, and of the broker: each row is there once."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.faults.ends.lives import Life
+from tests.faults.kafka_sink_process import (
+    BATCHES,
+    CRASHES,
+    command,
+    end_in_a_crash,
+    run_to_the_end,
+)
+from tests.faults.sink_process import ROOT, rows_of
+from tests.servers.kafka import Kafka, broker
+
+pytestmark = pytest.mark.kafka
+
+KILLED = -9
+PIPELINE = "tests.faults.kafka_pipeline:through_spark"
+
+
+def test_each_row_is_there_once_after_a_kill_at_each_step(kafka: Kafka, tmp_path: Path) -> None:
+    topic = kafka.create(3)
+    for point in CRASHES:
+        assert end_in_a_crash(tmp_path, kafka.servers, topic, point, 1) == KILLED, point
+    run_to_the_end(tmp_path, kafka.servers, topic)
+    require_each_row_once(kafka, topic)
+    run_to_the_end(tmp_path, kafka.servers, topic)
+    require_each_row_once(kafka, topic)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_800)
+def test_each_row_is_there_once_after_kills_at_any_moment(kafka: Kafka, tmp_path: Path) -> None:
+    """They come from outside: after so many milliseconds, wherever the program is by then."""
+    random = Random(7)
+    kills = 0
+    for series in range(4):
+        folder = tmp_path / str(series)
+        folder.mkdir()
+        topic = kafka.create(3)
+        for _ in range(5):
+            kills += is_killed_within(folder, kafka, topic, random.uniform(0.8, 3.0))
+        run_to_the_end(folder, kafka.servers, topic)
+        require_each_row_once(kafka, topic)
+    assert kills > 10  # the others came to their end before
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_800)
+def test_each_row_is_there_once_after_kills_of_the_broker(tmp_path: Path) -> None:
+    random = Random(8)
+    with broker(tmp_path) as kafka:
+        for series in range(5):
+            folder = tmp_path / str(series)
+            folder.mkdir()
+            topic = kafka.create(3)
+            program = subprocess.Popen(command(folder, kafka.servers, topic), cwd=ROOT)
+            for _ in range(2):
+                try:
+                    program.wait(random.uniform(0.5, 2.0))
+                except subprocess.TimeoutExpired:
+                    pass
+                kafka.kill() if random.random() < 0.5 else kafka.stop()
+                kafka.start()
+            code = program.wait(300)
+            if code:  # it may have started while there was no broker
+                run_to_the_end(folder, kafka.servers, topic)
+            require_each_row_once(kafka, topic)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_800)
+def test_a_pipeline_from_topic_to_topic_has_each_row_once_after_kills(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    random = Random(9)
+    numbers = [json.dumps({"number": number}).encode() for number in range(6_000)]
+    source, sink = kafka.create(3), kafka.create(2)
+    kafka.produce(source, numbers)
+    settings = {
+        "servers": kafka.servers, "source": source, "sink": sink, "folder": str(tmp_path),
+    }  # fmt: skip
+    kills = 0
+    for kill in (Life.kill_group, Life.kill_alone, Life.kill_jvm, Life.kill_group):
+        life = Life(tmp_path, settings, PIPELINE)
+        if life.await_rows(random.uniform(0.0, 2.0)):
+            kill(life)
+            kills += 1
+        life.end()
+    for _ in range(2):  # the second time, all is there
+        life = Life(tmp_path, settings, PIPELINE)
+        assert life.end() == 0, life.said
+    assert kills >= 2
+    found = [json.loads(value)["number"] for value in kafka.values(sink) if value is not None]
+    assert sorted(found) == [*range(6_000)]
+
+
+def is_killed_within(folder: Path, kafka: Kafka, topic: str, seconds: float) -> bool:
+    program = subprocess.Popen(command(folder, kafka.servers, topic), cwd=ROOT)
+    try:
+        program.wait(seconds)
+    except subprocess.TimeoutExpired:
+        program.kill()
+    return program.wait() == KILLED
+
+
+def require_each_row_once(kafka: Kafka, topic: str) -> None:
+    """A plain client reads what is committed."""
+    found = [json.loads(value) for value in kafka.values(topic) if value is not None]
+    expected = [row for batch in range(BATCHES) for row in rows_of(batch)]
+    assert sorted(found, key=lambda row: int(row["number"])) == expected

@@ -1,0 +1,216 @@
+"""A real Kafka broker for tests, and what a plain client does there."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewPartitions,
+    NewTopic,
+)
+
+from penstock.java import Library, find_java, read_checksums
+from tests.held_port import held_port
+from tests.servers.process import ServerProcess, running
+
+__all__ = ["PASSWORD", "USER", "Kafka", "broker", "prepare_kafka"]
+
+USER: Final = "reader"
+PASSWORD: Final = "s3cret-of-the-reader"
+LIBRARY: Final = Library(
+    name="the Kafka broker to test with",
+    folder="kafka-4.3.0",
+    artifacts=("org.apache.kafka:kafka_2.13:4.3.0",),
+    checksums=read_checksums(Path(__file__).with_suffix(".sha256")),
+)
+OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+CLUSTER: Final = "cGVuc3RvY2stdGVzdHMtMQ"
+PATIENCE: Final = 60.0
+# One of each, and of each topic one copy: it serves one program at a time.
+PROPERTIES: Final = """
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:{controller}
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
+listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl_plaintext.plain.sasl.jaas.config=\
+org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
+log.dirs={folder}/data
+auto.create.topics.enable=true
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+group.initial.rebalance.delay.ms=0
+num.network.threads=1
+num.io.threads=2
+background.threads=1
+log.initial.task.delay.ms=100
+broker.session.timeout.ms=1000
+broker.heartbeat.interval.ms=200
+"""
+
+
+def prepare_kafka() -> list[str]:
+    """See to it that the broker is at hand: how Java is called to run one of its programs."""
+    java = find_java("a Kafka broker")
+    folder = LIBRARY.jars(java)[0].parent
+    return [str(java.command), *OPTIONS, "-classpath", f"{folder}/*"]
+
+
+class Kafka(ServerProcess):
+    """A broker that can be stopped and started again, and what a plain client reads from it.
+
+    ``servers``  its address
+    ``sasl``     its address for those who show who they are, by ``USER`` and ``PASSWORD``
+    """
+
+    def __init__(self, folder: Path, ports: Mapping[str, int]) -> None:
+        java = prepare_kafka()
+        properties = folder / "server.properties"
+        properties.write_text(
+            PROPERTIES.format(folder=folder, user=USER, password=PASSWORD, **ports)
+        )
+        super().__init__([*java, "kafka.Kafka", str(properties)], folder, self._answers_clients)
+        formatting = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER]
+        done = subprocess.run(
+            [*formatting, "-c", str(properties)], check=False, capture_output=True, text=True
+        )
+        assert not done.returncode, done.stdout + done.stderr
+        self._port = ports["plain"]
+        self._numbers = count(1)
+        self.servers = f"127.0.0.1:{ports['plain']}"
+        self.sasl = f"127.0.0.1:{ports['sasl']}"
+
+    def create(self, partitions: int = 1, **config: str) -> str:
+        """A new topic; in the names of its settings, ``_`` stands for a full stop."""
+        topic = f"topic-{next(self._numbers)}"
+        settings = {name.replace("_", "."): value for name, value in config.items()}
+        new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
+        self._done(self._admin.create_topics([new]))
+        return topic
+
+    def add_partitions(self, topic: str, partitions: int) -> None:
+        """Let the topic have so many."""
+        self._done(self._admin.create_partitions([NewPartitions(topic, partitions)]))
+
+    def delete_before(self, topic: str, partition: int, offset: int) -> None:
+        """As retention does."""
+        first = TopicPartition(topic, partition, offset)
+        self._done(self._admin.delete_records([first]))
+
+    def delete(self, topic: str) -> None:
+        """Delete a topic."""
+        self._done(self._admin.delete_topics([topic]))
+
+    def set_topic(self, topic: str, setting: str, value: str) -> None:
+        """Change a setting of a topic."""
+        entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[entry])
+        self._done(self._admin.incremental_alter_configs([resource]))
+
+    def topics(self) -> set[str]:
+        """All that there are."""
+        return {*self._admin.list_topics(timeout=PATIENCE).topics}
+
+    def produce(self, topic: str, values: Iterable[bytes | None], **options: Any) -> None:
+        """Each of them is there when this returns."""
+        refused: list[KafkaError] = []
+        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 1})
+        for value in values:
+            producer.produce(
+                topic,
+                value,
+                on_delivery=lambda error, _: refused.append(error) if error else None,
+                **options,
+            )
+            producer.poll(0)
+        producer.flush(PATIENCE)
+        assert not refused, refused[0]
+
+    def read(self, topic: str) -> list[Message]:
+        """All messages that count, partition by partition, as a plain client reads them."""
+        settings = {
+            "bootstrap.servers": self.servers,
+            "group.id": "judge",
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+        }
+        found: list[Message] = []
+        with closing(Consumer(settings)) as consumer:
+            partitions = consumer.list_topics(topic, PATIENCE).topics[topic].partitions
+            for partition in sorted(partitions):
+                consumer.assign([TopicPartition(topic, partition, 0)])
+                found += until_the_end(consumer)
+        return found
+
+    def values(self, topic: str) -> list[bytes | None]:
+        """Those of all messages."""
+        return [message.value() for message in self.read(topic)]
+
+    @cached_property
+    def _admin(self) -> AdminClient:
+        at_once = {"reconnect.backoff.max.ms": 100, "log_level": 0}
+        return AdminClient({"bootstrap.servers": self.servers, **at_once})
+
+    def _done(self, begun: Mapping[Any, Any]) -> None:
+        for each in begun.values():
+            each.result(PATIENCE)
+
+    def _answers_clients(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self._port), PATIENCE).close()
+            self._admin.list_topics(timeout=1)
+        except (OSError, KafkaException):
+            return False
+        return True
+
+
+def until_the_end(consumer: Consumer) -> Iterator[Message]:
+    """The messages of the one partition that the consumer has."""
+    while True:
+        message = consumer.poll(PATIENCE)
+        assert message is not None, "the broker does not answer"
+        error = message.error()
+        if error is None:
+            yield message
+        elif error.code() == KafkaError._PARTITION_EOF:
+            return
+        else:
+            raise KafkaException(error)
+
+
+@contextmanager
+def broker(folder: Path) -> Iterator[Kafka]:
+    """A broker that keeps its files in ``folder``, until the end of the block."""
+    with ExitStack() as leaving:
+        names = ("plain", "sasl", "controller")
+        ports = {name: leaving.enter_context(held_port()) for name in names}
+        server = Kafka(folder, ports)
+        leaving.enter_context(running(server))
+        yield server
