@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from threading import Event, current_thread
 from typing import Any
@@ -191,3 +193,35 @@ def test_a_factory_that_makes_something_else_says_so() -> None:
     flow: Flow[int] = from_pulled("numbers", lambda after: [1], address="here")  # type: ignore[arg-type, return-value]
     with pytest.raises(TypeError, match=r"numbers needs a PulledSource, not \[1\]"):
         flow.to_list().run_sync()
+
+
+ENDLESS = """
+from threading import Event
+from penstock.connectors import ConnectionLost, PulledSource, from_pulled
+from penstock.testing import ManualSubscriber
+
+class Waiting(PulledSource):
+    def __init__(self, after): pass
+    def connect(self): print("connected", flush=True)
+    def fetch(self, most):
+        fetching.set()
+        {fetch}
+    def disconnect(self): print("disconnected", flush=True)
+
+fetching = Event()
+flow = from_pulled("waiting", Waiting, address="here")
+flow.subscribe(subscriber := ManualSubscriber(request=1))
+assert fetching.wait(60)
+"""
+
+
+@pytest.mark.parametrize("fetch", ["return ()", "raise ConnectionLost('away')"])
+def test_a_program_that_ends_does_not_wait_for_what_nobody_has_cancelled(fetch: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS.format(fetch=fetch)],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout.split()[-1]) == (0, "disconnected"), done.stderr

@@ -5,10 +5,12 @@ The other end gives nothing that it was not asked for, so demand goes there as i
 
 from __future__ import annotations
 
+import atexit
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from threading import Event
 from typing import Any, Final, Generic, TypeVar
+from weakref import WeakSet
 
 from penstock.api import UNBOUNDED, Subscriber
 from penstock.connectors.shared.reconnecting import (
@@ -209,7 +211,9 @@ class Fetched(Generic[T]):
 class FetchSubscription(BaseSubscription[T]):
     """The subscription to a reading: fetches what is wanted, on a thread of its own."""
 
-    __slots__ = ("_connected", "_gone", "_most", "_pool", "_reading", "_reconnecting")
+    __slots__ = (
+        "__weakref__", "_connected", "_gone", "_most", "_pool", "_reading", "_reconnecting",
+    )  # fmt: skip
 
     def __init__(
         self, subscriber: Subscriber[T], reading: PulledSource[T], readings: Readings[T]
@@ -221,6 +225,7 @@ class FetchSubscription(BaseSubscription[T]):
         self._most = readings.fetch
         self._connected = False
         self._gone = Event()
+        OPEN.add(self)
 
     def cancel(self) -> None:
         """Stop the stream, be it while ``fetch`` waits."""
@@ -282,3 +287,13 @@ class FetchSubscription(BaseSubscription[T]):
             self._disconnect()
         finally:
             self._pool.close(wait=False)
+
+
+OPEN: Final[WeakSet[FetchSubscription[Any]]] = WeakSet()
+
+
+@atexit.register
+def cancel_all() -> None:
+    """The program ends: what nobody has cancelled would be waited for, and may never end."""
+    for subscription in list(OPEN):
+        subscription.cancel()
