@@ -85,6 +85,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 def jobs_of(spark: SparkSession, name: str) -> int:
     """How many jobs Spark has run for the query of a flow."""
     (query,) = [each for each in spark.streams.active if str(each.name).startswith(name)]
+    context: Any = spark.sparkContext
+    context._jsc.sc().listenerBus().waitUntilEmpty()  # the tracker is told of jobs by that
     tracker = spark.sparkContext.statusTracker()
     return len(tracker.getJobIdsForGroup(str(query.runId)))
 
