@@ -45,6 +45,14 @@ def report_what_takes_long(words: list[str]) -> None:
         from benchmarks import kafka
 
         kafka.report()
+    if "postgres" in words:  # starts a server, as the next one does
+        from benchmarks import postgres
+
+        postgres.report()
+    if "redis" in words:
+        from benchmarks import redis_streams
+
+        redis_streams.report()
     if "dataframe" in words:  # starts Spark
         from benchmarks import dataframe
 

@@ -1,4 +1,4 @@
-"""The least that Python takes where a bar is missed: the same without demand, cancel or errors."""
+"""The least that Python takes where a bar is missed: without what the rules ask for, or with it."""
 
 from __future__ import annotations
 
@@ -56,6 +56,59 @@ class Chunks:
         self._full.release()
 
 
+class Run:
+    """What the two threads know of each other."""
+
+    def __init__(self) -> None:
+        self.delivered = 0
+        self.requested = CHUNK
+        self.waiting = False
+        self.over = False
+
+
+class CountedChunks(Chunks):
+    """The same, counted for whoever asks, and no more than is wanted (1.1)."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda line: line.append)
+        self._run = Run()
+
+    def _produce(self) -> None:
+        put, run, delivered = self._put, self._run, 0
+        self._free.acquire()
+        for x in range(ELEMENTS):
+            run.delivered = delivered = delivered + 1
+            put(x)
+            if delivered >= run.requested:
+                self._full.release()
+                self._free.acquire()
+                run.requested += CHUNK
+        self._full.release()
+
+
+class ToldChunks(CountedChunks):
+    """And each time a look whether the other side waits, or has cancelled (1.8)."""
+
+    def _produce(self) -> None:
+        put, run, delivered, starved = self._put, self._run, 0, False
+        self._free.acquire()
+        for x in range(ELEMENTS):
+            while starved:
+                starved = delivered >= run.requested
+            run.delivered = delivered = delivered + 1
+            put(x)
+            if run.waiting:
+                self._full.release()
+            if run.over:
+                return
+            if delivered >= run.requested:
+                self._full.release()
+                self._free.acquire()
+                run.requested += CHUNK
+                starved = True
+        self._full.release()
+
+
 class Subscriber:
     """Keeps what it gets."""
 
@@ -77,6 +130,14 @@ def summed(chunks: Chunks) -> int:
 
 def two_threads() -> int:
     return summed(Chunks(lambda line: line.append))
+
+
+def counted() -> int:
+    return summed(CountedChunks())
+
+
+def told() -> int:
+    return summed(ToldChunks())
 
 
 def calls_of_on_next() -> int:
@@ -118,7 +179,9 @@ def ten_calls() -> int:
 CASES: Final[dict[str, Callable[[], int]]] = {
     "bare loop": bare_sum,
     "two threads and a deque": two_threads,
-    "the same with a call of on_next": calls_of_on_next,
+    "the same, counted and within demand": counted,
+    "and told of waiting and of cancels": told,
+    "two threads, a deque, a call of on_next": calls_of_on_next,
     "async for over a generator, one thread": async_for,
     "async for over the deque of a thread": async_for_over_a_thread,
     "ten calls of a function, and a sum": ten_calls,

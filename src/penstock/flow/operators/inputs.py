@@ -267,7 +267,7 @@ class RoundRobin:
             if not self._ring:
                 if self._outer.exhausted:
                     return
-            elif self._find_awake():
+            elif not self._ring[0].waits or self._find_awake():
                 yield from self._turn()
             else:
                 idle = len(self._ring)
