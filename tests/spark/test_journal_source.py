@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +204,28 @@ def test_a_checkpoint_may_be_at_a_uri(tmp_path: Path) -> None:
     place = (tmp_path / "checkpoint").as_uri()
     reader = SelfBoundedStream(JournalReader(f"{place}/journal-0"), BATCH, place)
     assert reader.latestOffset()["position"] == 20
+
+
+ENDING = """
+from penstock.spark.workers.journal_source import JournalStream
+try:
+    raise {error}  # as the program of Spark that calls a stream
+finally:
+    JournalStream.stop(None)
+"""
+
+
+def test_a_reader_whose_jvm_has_hung_up_ends_without_a_word() -> None:
+    done = ended_by("EOFError")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_any_other_error_is_told() -> None:
+    done = ended_by("ValueError('the journal is damaged')")
+    assert done.returncode == 1
+    assert "the journal is damaged" in done.stderr
+
+
+def ended_by(error: str) -> subprocess.CompletedProcess[str]:
+    program = [sys.executable, "-c", ENDING.format(error=error)]
+    return subprocess.run(program, check=False, capture_output=True, text=True)

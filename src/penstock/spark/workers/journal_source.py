@@ -7,7 +7,9 @@ place of the journal.
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
 from base64 import b64decode
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
@@ -167,7 +169,13 @@ class JournalStream(DataSourceStreamReader):
         """Says nothing: it comes only when the next batch begins. The commit log is the truth."""
 
     def stop(self) -> None:
-        """The reader holds nothing."""
+        """The reader holds nothing. Spark calls this as the last thing, whatever has happened.
+
+        If the JVM has hung up, there is nobody left to be told, and a traceback would be all that
+        the user sees of it.
+        """
+        if isinstance(sys.exception(), EOFError):
+            os._exit(0)
 
     def _bounded(self, start: int, end: int, most: int) -> dict[str, Any]:
         """The end of a batch of at most so many rows, which is never before its start."""
