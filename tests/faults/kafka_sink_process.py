@@ -17,34 +17,18 @@ from typing import Any, Final
 from penstock.connectors import write_kafka
 from penstock.connectors.kafka.marks import SinkCluster
 from penstock.connectors.kafka.topic import TopicSink
-from penstock.pipeline.sinks import SinkBatches
 from tests.faults.crashing import around, nothing
-from tests.faults.sink_process import ROOT, End, Logs, at_the, die, rows_of
+from tests.faults.sink_process import BATCHES, ROOT, End, at_the, die, write_all
 
 __all__ = ["BATCHES", "CRASHES", "command", "end_in_a_crash", "run_to_the_end"]
 
-BATCHES: Final = 6
 AMID: Final = 1_500
 FLUSHED: Final = 60.0
 
 
 def run(folder: Path, servers: str, topic: str) -> None:
     """All batches that are not done, as ``penstock.pipeline`` gives them."""
-    sink = write_kafka(servers, topic, key="number").sink
-    sinks = SinkBatches({"topic": sink})
-    take = sinks.function_of("topic", sink)
-    logs = Logs(folder)
-    sinks.open(logs.begin_run())
-    for batch in range(logs.done + 1, BATCHES):
-        logs.planned = batch
-        logs.write()
-        sinks.begin(batch)
-        for row in rows_of(batch):
-            take(row)
-        sinks.commit(batch)
-        logs.done = batch
-        logs.write()
-    sinks.close()
+    write_all(folder, {"topic": write_kafka(servers, topic, key="number")})
 
 
 # Where the program can kill itself. Each function puts the end of everything into one of ours.

@@ -7,7 +7,6 @@ comes to that point for the Nth time. See ``tests.faults.sink_process``.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from penstock.connectors.postgres.copying import CopiedRows
 from penstock.connectors.postgres.table import PostgresTable
 from penstock.pipeline.sinks import BatchedSink
 from tests.faults.crashing import around, nothing
-from tests.faults.sink_process import ROOT, at_the, die, write_all
+from tests.faults.sink_process import ROOT, run_until_a_crash, write_all
 
 __all__ = ["POSTGRES_CRASHES", "started"]
 
@@ -82,16 +81,5 @@ def started(folder: Path, conninfo: str, *options: str) -> subprocess.Popen[byte
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, DATABASE: conninfo})
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--crash", default="")
-    parser.add_argument("--time", type=int, default=1)
-    given = parser.parse_args()
-    if given.crash:
-        POSTGRES_CRASHES[given.crash](at_the(given.time, die))
-    run(given.folder)
-
-
 if __name__ == "__main__":
-    main()
+    run_until_a_crash(run, POSTGRES_CRASHES)

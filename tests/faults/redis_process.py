@@ -7,7 +7,6 @@ Nth time. See ``tests.faults.sink_process``.
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from penstock.connectors import write_redis_stream
 from penstock.connectors.redis.sink import RedisStream
 from penstock.pipeline.sinks import BatchedSink
 from tests.faults.crashing import around, nothing
-from tests.faults.sink_process import ROOT, at_the, die, write_all
+from tests.faults.sink_process import ROOT, run_until_a_crash, write_all
 
 __all__ = ["REDIS_CRASHES", "started"]
 
@@ -62,16 +61,5 @@ def started(folder: Path, url: str, *options: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, SERVER: url})
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--crash", default="")
-    parser.add_argument("--time", type=int, default=1)
-    given = parser.parse_args()
-    if given.crash:
-        REDIS_CRASHES[given.crash](at_the(given.time, die))
-    run(given.folder)
-
-
 if __name__ == "__main__":
-    main()
+    run_until_a_crash(run, REDIS_CRASHES)

@@ -14,7 +14,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -42,6 +42,7 @@ __all__ = [
     "end_in_a_crash",
     "rows_of",
     "run_to_the_end",
+    "run_until_a_crash",
     "write_all",
 ]
 
@@ -244,16 +245,19 @@ def started(folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, cwd=ROOT, check=False)
 
 
-def main() -> None:
+def run_until_a_crash(
+    run: Callable[[Path], None], crashes: Mapping[str, Callable[[End], None]]
+) -> None:
+    """What such a program does: all that is left to do, or what comes before a point of it."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--crash", default="")
     parser.add_argument("--time", type=int, default=1)
     given = parser.parse_args()
     if given.crash:
-        CRASHES[given.crash](at_the(given.time, die))
+        crashes[given.crash](at_the(given.time, die))
     run(given.folder)
 
 
 if __name__ == "__main__":
-    main()
+    run_until_a_crash(run, CRASHES)
