@@ -209,9 +209,9 @@ def callbacks(subscribers: int) -> Callable[[], int]:
     return run
 
 
-def multicast(subscribers: int) -> Callable[[], int]:
+def multicast(subscribers: int, elements: int = 0) -> Callable[[], int]:
     """One run for so many subscribers."""
-    count = ELEMENTS // subscribers
+    count = elements or ELEMENTS // subscribers
 
     def run() -> int:
         shared = Flow.range(count).publish()

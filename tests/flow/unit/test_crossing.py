@@ -161,3 +161,10 @@ def test_a_loop_over_a_foreign_publisher_reads_no_further_ahead_than_ever(
     taking(Flow.from_publisher(publisher), 1_500)
     thread.join()
     assert max(portions) <= FIRST
+
+
+def test_what_is_subscribed_on_a_thread_waits_as_its_upstream_does() -> None:
+    synchronous = Flow.range(3).subscribe_on(VirtualTime())
+    assert not synchronous.plan.origin.waits
+    moved = synchronous.plan.origin.over(Flow.from_publisher(ManualPublisher[int]()))
+    assert moved.waits

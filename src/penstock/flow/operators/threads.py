@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from itertools import islice
 from threading import get_ident
-from typing import Any
+from typing import Any, Self
 
 from penstock.api import Publisher
 from penstock.flow.base_flow import BaseFlow, opened
@@ -180,6 +180,17 @@ class SubscribeOn(Origin):
         super().__init__("subscribe_on")
         self.upstream = upstream
         self.executor = executor
+        self._wait_as_upstream()
+
+    def over(self, *upstreams: Publisher[Any]) -> Self:
+        """The same with another upstream."""
+        moved = super().over(*upstreams)
+        moved._wait_as_upstream()
+        return moved
+
+    def _wait_as_upstream(self) -> None:
+        """All of the run is on the executor, so nothing but upstream can be pending there."""
+        self.waits = self.upstream.plan.waits
 
     def open(self, run: RunContext, per_output: int) -> Elements:
         """Run upstream within the run."""
