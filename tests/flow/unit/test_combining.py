@@ -819,3 +819,11 @@ def test_the_kit_finds_no_fault_with_inputs_from_other_threads(name: str) -> Non
             gc.collect()
     finally:
         gc.enable()
+
+
+def test_a_look_for_the_end_takes_nobody_s_turn() -> None:
+    """Having sent all that was asked for, the publisher ends, which needs no demand."""
+    receiver: ManualSubscriber[tuple[int, ...]] = ManualSubscriber(request=4)
+    Flow.combine_latest(IterablePublisher(range(4)), Flow.range(100, 103)).subscribe(receiver)
+    receiver.request(9)
+    assert receiver.elements == [(0, 100), (1, 100), (1, 101), (2, 101), (2, 102), (3, 102)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from operator import length_hint
 from typing import Any
 
@@ -114,25 +115,31 @@ class CombineLatest(Combination):
     rerun = BY_TIME
 
     def combined(self, inputs: list[InputElements], run: RunContext) -> Elements:
-        """The inputs take turns, one element each."""
+        """The inputs take turns, one element each; one that has none loses its turn.
+
+        A round without any element ends where it began, so that a look for the end, for which
+        nothing is wanted, leaves the turns as they are.
+        """
         latest = LatestElements(len(inputs))
+        idle = 0
         try:
-            while not run.over:
-                moved = False
-                for number, each in enumerate(inputs):
-                    if latest.would_waste(number, each):
-                        continue
+            for number, each in cycle(enumerate(inputs)):
+                if run.over:
+                    return
+                idle += 1
+                if not latest.would_waste(number, each):
                     if self.ready(each):
-                        moved = True
+                        idle = 0
                         discard(run, latest.replace(number, each.take()))
                         if latest.complete:
                             yield latest.together()
                     elif each.exhausted and latest.lacks(number):
                         return
-                if all(each.exhausted for each in inputs):
-                    return
-                if not moved:
+                if idle >= len(inputs):
+                    if all(each.exhausted for each in inputs):
+                        return
                     yield PENDING
+                    idle = 0
         finally:
             discard(run, latest.unseen())
 
