@@ -112,11 +112,19 @@ class Kafka(ServerProcess):
         settings = {name.replace("_", "."): value for name, value in config.items()}
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
         self._done(self._admin.create_topics([new]))
+        while not self._serves(topic, partitions):
+            pass  # created in its log, and not yet known to those who ask
         return topic
+
+    def _serves(self, topic: str, partitions: int) -> bool:
+        known = self._admin.list_topics(topic, PATIENCE).topics[topic].partitions.values()
+        return len(known) == partitions and all(each.leader >= 0 for each in known)
 
     def add_partitions(self, topic: str, partitions: int) -> None:
         """Let the topic have so many."""
         self._done(self._admin.create_partitions([NewPartitions(topic, partitions)]))
+        while not self._serves(topic, partitions):
+            pass
 
     def delete_before(self, topic: str, partition: int, offset: int) -> None:
         """As retention does."""
@@ -160,6 +168,7 @@ class Kafka(ServerProcess):
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,  # the end is told after that
         }
         found: list[Message] = []
         with closing(Consumer(settings)) as consumer:
