@@ -53,6 +53,10 @@ def report_what_takes_long(words: list[str]) -> None:
         from benchmarks import redis_streams
 
         redis_streams.report()
+    if "tables" in words:
+        from benchmarks import tables
+
+        tables.report()
     if "dataframe" in words:  # starts Spark
         from benchmarks import dataframe
 

@@ -2,7 +2,7 @@
 
 The source is asked for as many rows as are wanted, and goes on after a position. The sink has each
 row once over kills and restarts of a checkpoint. ``tests/examples/test_own_connector.py`` is how
-both are judged.
+both are judged. ``penstock.connectors`` has its own for DuckDB; these are to show how it is done.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+import duckdb
 import pyarrow
 import pytest
 from pyarrow import parquet
@@ -24,15 +25,18 @@ from penstock.connectors import (
     from_server_sent_events,
     from_websocket,
     read_csv,
+    read_duckdb,
     read_json_lines,
     read_parquet,
     read_postgres,
+    read_sqlite,
     read_standard_input,
     replay,
     serve_server_sent_events,
     serve_websocket,
     tail_json_lines,
     write_csv,
+    write_duckdb,
     write_json_lines,
     write_parquet,
     write_postgres,
@@ -163,6 +167,37 @@ def test_a_query_keeps_all_rules(postgres_database: Database, rules: tuple[str, 
     ).raise_if_failed()
 
 
+@pytest.mark.parametrize(
+    ("read", "query"),
+    [
+        pytest.param(
+            read_sqlite,
+            "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t LIMIT {n}) "
+            "SELECT n FROM t WHERE n <= {n}",
+            id="sqlite",
+        ),
+        pytest.param(read_duckdb, "SELECT range AS n FROM range({n})", id="duckdb"),
+    ],
+)
+@pytest.mark.parametrize(
+    "rules", [("1.1", "1.5", "3.9"), pytest.param(None, marks=pytest.mark.full)]
+)
+def test_a_query_of_a_file_keeps_all_rules(
+    tmp_path: Path, read: Callable[..., Flow[Any]], query: str, rules: tuple[str, ...]
+) -> None:
+    file = tmp_path / "empty"
+    if read is read_sqlite:
+        file.touch()
+    else:
+        duckdb.connect(str(file)).close()
+    verify_publisher(
+        lambda n: read(file, query.format(n=n), key="n"),
+        rules=rules,
+        failed=lambda: read(file, "SELECT * FROM nowhere"),
+        **OVER_THE_NETWORK,
+    ).raise_if_failed()
+
+
 @pytest.mark.full
 def test_a_replay_keeps_all_rules() -> None:
     verify_publisher(
@@ -216,7 +251,9 @@ def test_a_writer_of_rows_keeps_all_rules(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "write", [write_parquet, partial(write_sqlite, table="numbers")], ids=["parquet", "sqlite"]
+    "write",
+    [write_parquet, partial(write_sqlite, table="numbers"), partial(write_duckdb, table="numbers")],
+    ids=["parquet", "sqlite", "duckdb"],
 )
 def test_a_writer_of_tables_keeps_all_rules(write: Callable[..., Writer], tmp_path: Path) -> None:
     with closing(Writers(tmp_path, write)) as writers:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
 from penstock import Flow
@@ -219,6 +220,62 @@ def test_two_starts_at_once_are_noticed_at_the_first_row(file: Path) -> None:
     for sink in (first, second):
         sink.close()
     assert rows_in(file) == [("JFK", 1)]
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_two_sinks_of_one_program_do_not_wait_for_each_other(
+    file: Path, database: sqlite3.Connection, mode: str
+) -> None:
+    database.execute(f"PRAGMA journal_mode = {mode}")
+    database.execute("CREATE TABLE two (n INTEGER)")
+    epoch = Epoch.begun()
+    sinks = [
+        write_sqlite(file, "one", timeout=0.1).sink,
+        write_sqlite(file, "two", timeout=0.1, columns=["n"]).sink,
+        write_sqlite(file, "three", timeout=0.1, key="n").sink,
+    ]
+    for sink in sinks:
+        sink.open(epoch)
+    for batch in (0, 1):
+        for sink in sinks:
+            assert sink.begin(batch)
+        for number in range(1_200):
+            for sink in sinks:
+                sink({"n": number % 1_100})
+        for sink in reversed(sinks):
+            sink.commit(batch)
+    for sink in sinks:
+        assert not sink.begin(1)
+        sink.close()
+    numbers = [(number % 1_100,) for number in range(1_200)]
+    assert rows_in(file, "SELECT n FROM one ORDER BY rowid") == numbers * 2
+    assert rows_in(file, "SELECT n FROM two ORDER BY rowid") == numbers * 2
+    assert rows_in(file, "SELECT n FROM three ORDER BY n") == [(n,) for n in range(1_100)]
+
+
+def test_a_rival_of_a_sink_that_waits_to_write_is_noticed(file: Path) -> None:
+    sinks = [write_sqlite(file, "flights").sink for _ in range(2)]
+    for sink in sinks:
+        sink.open(Epoch.begun())
+        sink.begin(0)
+    for number in range(600):
+        for sink in sinks:
+            sink(Flight("JFK", number))
+    first, second = sinks
+    second.commit(0)
+    with pytest.raises(DeliveryRefused, match="was written by another pipeline meanwhile"):
+        first.commit(0)
+    for sink in sinks:
+        sink.close()
+    assert rows_in(file, "SELECT delay FROM flights") == [(number,) for number in range(600)]
+
+
+def test_arrow_batches_become_rows(file: Path) -> None:
+    at = datetime(2013, 2, 8, 17, 30, tzinfo=UTC)
+    table = pyarrow.table({"n": [1, 2], "at": [at, None], "x": [0.5, None]})
+    written(write_sqlite(file, "flights"), table, *table.to_batches(), {"n": 3, "at": "", "x": 0})
+    text = "2013-02-08T17:30:00+00:00"
+    assert rows_in(file) == [*[(1, text, 0.5), (2, None, None)] * 2, (3, "", 0)]
 
 
 def test_a_batch_is_seen_by_others_when_it_is_committed(file: Path) -> None:

@@ -21,12 +21,15 @@ from typing import Any, Final, NoReturn
 from penstock.connectors import (
     Writer,
     write_csv,
+    write_duckdb,
     write_json_lines,
     write_parquet,
     write_sqlite,
 )
+from penstock.connectors.duckdb import table as duckdb_table
 from penstock.connectors.files.text_file import TextFile
 from penstock.connectors.shared import durable_files
+from penstock.connectors.sqlite import staging as sqlite_staging
 from penstock.connectors.sqlite import table as sqlite_table
 from penstock.delivery import Epoch, RunStart
 from penstock.pipeline.sinks import BatchedSink, SinkBatches
@@ -85,7 +88,7 @@ class Logs:
 
 
 def run(folder: Path) -> None:
-    """All batches into files and tables of SQLite."""
+    """All batches into files and tables."""
     writers = {
         "lines": write_json_lines(folder / "rows.jsonl"),
         "csv": write_csv(folder / "rows.csv", ["number", "text"]),
@@ -95,6 +98,8 @@ def run(folder: Path) -> None:
         ),
         "parquet": write_parquet(folder / "rows"),
         "sqlite": write_sqlite(folder / "rows.db", "rows"),
+        "sqlite too": write_sqlite(folder / "rows.db", "again"),
+        "duckdb": write_duckdb(folder / "rows.duckdb", "rows"),
     }
     write_all(folder, writers)
 
@@ -166,11 +171,25 @@ def after_a_file_is_cut(end: End) -> None:
 
 
 def before_the_transaction_ends(end: End) -> None:
-    around(sqlite_table.SqliteTable, "commit_transaction", before=end, after=nothing)
+    for sink in TABLES:
+        around(sink, "commit_transaction", before=end, after=nothing)
 
 
 def after_the_transaction(end: End) -> None:
-    around(sqlite_table.SqliteTable, "commit_transaction", before=nothing, after=end)
+    for sink in TABLES:
+        around(sink, "commit_transaction", before=nothing, after=end)
+
+
+def between_the_mark_and_the_end(end: End) -> None:
+    around(duckdb_table.DuckdbTable, "store_mark", before=nothing, after=end)
+
+
+def while_staged_rows_are_moved(end: End) -> None:
+    around(sqlite_staging.StagedRows, "move", before=nothing, after=end)
+
+
+def after_rows_of_duckdb(end: End) -> None:
+    around(duckdb_table.DuckdbTable, "insert", before=nothing, after=end)
 
 
 def before_a_file_is_rotated(end: End) -> None:
@@ -203,6 +222,7 @@ def between_two_that_are_opened(end: End) -> None:
     around(BatchedSink, "open", before=nothing, after=end)
 
 
+TABLES: Final = (sqlite_table.SqliteTable, duckdb_table.DuckdbTable)
 CRASHES: Final[dict[str, Callable[[End], None]]] = {
     "between two sinks that are opened": between_two_that_are_opened,
     "before data or record are synced": before_the_sync,
@@ -220,6 +240,9 @@ CRASHES: Final[dict[str, Callable[[End], None]]] = {
     "after a file is rotated": after_a_file_is_rotated,
     "before a transaction ends": before_the_transaction_ends,
     "after a transaction": after_the_transaction,
+    "after rows went into DuckDB": after_rows_of_duckdb,
+    "after the mark went into DuckDB": between_the_mark_and_the_end,
+    "while SQLite gets rows that waited": while_staged_rows_are_moved,
     "between two sinks that commit": between_two_sinks,
 }
 

@@ -63,7 +63,10 @@ def require_each_row_once(folder: Path) -> None:
     assert found == [(row["number"], row["text"]) for row in rows]
     with closing(sqlite3.connect(folder / "rows.db")) as database:
         database.row_factory = sqlite3.Row
-        assert [dict(row) for row in database.execute("SELECT * FROM rows")] == rows
+        for table in ("rows", "again"):
+            assert [dict(row) for row in database.execute(f"SELECT * FROM {table}")] == rows
+    with duckdb.connect(str(folder / "rows.duckdb"), read_only=True) as database:
+        assert database.execute("FROM rows").fetchall() == found
 
 
 def require_each_row_once_in_rotated_files(folder: Path, rows: list[Any]) -> None:

@@ -8,7 +8,8 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``parquet/``             Parquet files as sources and sinks
 ``kafka/``               topics of Kafka as sources and sinks
 ``postgres/``            tables of PostgreSQL as sources and sinks
-``sqlite/``              tables of SQLite databases as sinks
+``sqlite/``              tables of SQLite databases as sources and sinks
+``duckdb/``              tables of DuckDB databases as sources and sinks
 ``redis/``               streams of Redis as sources and sinks
 ``standard_streams.py``  standard input as a source and standard output as a sink
 ``replaying.py``         recorded elements at the pace at which they were recorded
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.on_demand import loader
 
 if TYPE_CHECKING:
+    from penstock.connectors.duckdb.sink import write_duckdb
+    from penstock.connectors.duckdb.source import read_duckdb
     from penstock.connectors.files.csv_files import read_csv, write_csv
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from penstock.connectors.shared.server import Server
     from penstock.connectors.shared.writer import Writer
     from penstock.connectors.sqlite.sink import write_sqlite
+    from penstock.connectors.sqlite.source import read_sqlite
     from penstock.connectors.sse.events import Event
     from penstock.connectors.sse.server import serve_server_sent_events
     from penstock.connectors.sse.source import from_server_sent_events
@@ -65,18 +69,21 @@ __all__ = [
     "from_server_sent_events",
     "from_websocket",
     "read_csv",
+    "read_duckdb",
     "read_json_lines",
     "read_kafka",
     "read_parquet",
     "read_postgres",
     "read_postgres_changes",
     "read_redis_stream",
+    "read_sqlite",
     "read_standard_input",
     "replay",
     "serve_server_sent_events",
     "serve_websocket",
     "tail_json_lines",
     "write_csv",
+    "write_duckdb",
     "write_json_lines",
     "write_kafka",
     "write_parquet",
@@ -105,18 +112,21 @@ _load = loader(
         "from_server_sent_events": "sse.source",
         "from_websocket": "websocket.source",
         "read_csv": "files.csv_files",
+        "read_duckdb": "duckdb.source",
         "read_json_lines": "files.json_lines",
         "read_kafka": "kafka.source",
         "read_parquet": "parquet.source",
         "read_postgres": "postgres.source",
         "read_postgres_changes": "postgres.changes",
         "read_redis_stream": "redis.source",
+        "read_sqlite": "sqlite.source",
         "read_standard_input": "standard_streams",
         "replay": "replaying",
         "serve_server_sent_events": "sse.server",
         "serve_websocket": "websocket.server",
         "tail_json_lines": "files.tail",
         "write_csv": "files.csv_files",
+        "write_duckdb": "duckdb.sink",
         "write_json_lines": "files.json_lines",
         "write_kafka": "kafka.sink",
         "write_parquet": "parquet.sink",
@@ -129,6 +139,7 @@ _load = loader(
 
 _EXTRAS = {
     "confluent_kafka": "kafka",
+    "duckdb": "duckdb",
     "psycopg": "postgres",
     "psycopg2": "postgres",
     "pyarrow": "parquet",

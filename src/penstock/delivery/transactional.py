@@ -44,9 +44,13 @@ class TransactionalSink(ABC):
         self._chunk_rows = chunk_rows
         self._commit_rows = commit_rows
         self._clock = clock
+        self._row_types: set[type] = {dict, tuple}
+        self._elements: list[Any] = []
         self._chunk: list[Any] = []
+        self._more = 0
         self._last_commit = 0.0
         self._is_open = False
+        self._in_batch = False
         self._in_transaction = False
         self._stored: str | None = None
         self._progress = BatchProgress(name)
@@ -89,6 +93,18 @@ class TransactionalSink(ABC):
         """What ``insert`` is given for an element; raises if it is not as it should be."""
         return element
 
+    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
+        """The same for many, as those of a batch are given; where it is quicker so."""
+        return [self.row_of(element) for element in elements]
+
+    def is_block(self, element: Any) -> bool:
+        """Whether an element is many rows; all of its class are, or none."""
+        return False
+
+    def take(self, block: Any) -> None:
+        """Take such an element, by ``take_rows`` or ``take_block``."""
+        raise NotImplementedError
+
     # What a pipeline calls.
 
     def open(self, epoch: Epoch | None) -> None:
@@ -101,18 +117,30 @@ class TransactionalSink(ABC):
             self.disconnect()
             raise
         self._last_commit = self._clock()
+        self._in_batch = False
         self._is_open = True
 
     def begin(self, batch: int) -> bool:
         """Discard what was received of the batch earlier."""
         self._give_up()
+        self._in_batch = True
         return self._progress.begin(batch)
 
     def __call__(self, element: Any) -> None:
         """Take an element."""
-        chunk = self._chunk
-        chunk.append(self.row_of(element))
-        if not self._progress.in_batch or len(chunk) >= self._chunk_rows:
+        if self._in_batch and type(element) in self._row_types:
+            elements = self._elements
+            elements.append(element)
+            if len(elements) >= self._chunk_rows:
+                self._insert_chunk()
+        elif type(element) not in self._row_types and self.is_block(element):
+            self._make_rows()
+            self.take(element)
+        elif self._in_batch:
+            self._row_types.add(type(element))
+            self(element)
+        else:
+            self._chunk.append(self.row_of(element))  # if that fails, the others stay
             self._pass_on()
 
     def take_rows(self, rows: Sequence[Any]) -> None:
@@ -120,14 +148,18 @@ class TransactionalSink(ABC):
         self._chunk.extend(rows)
         self._pass_on()
 
+    def take_block(self, block: Any, rows: int) -> None:
+        """Take several rows as one object, which ``insert`` gets among the others."""
+        self._chunk.append(block)
+        self._more += rows - 1
+        self._pass_on()
+
     def _pass_on(self) -> None:
-        if self._progress.in_batch:
-            if len(self._chunk) >= self._chunk_rows:
+        held = len(self._chunk) + self._more
+        if self._in_batch:
+            if held >= self._chunk_rows:
                 self._insert_chunk()
-        elif (
-            len(self._chunk) >= self._commit_rows
-            or self._clock() - self._last_commit >= COMMIT_SECONDS
-        ):
+        elif held >= self._commit_rows or self._clock() - self._last_commit >= COMMIT_SECONDS:
             self._commit(None)  # at once: a pause of the stream must not lock others out
 
     def commit(self, batch: int) -> None:
@@ -141,7 +173,7 @@ class TransactionalSink(ABC):
             return
         self._is_open = False
         try:
-            if self._progress.in_batch:
+            if self._in_batch:
                 self._give_up()
             else:
                 self._commit(None)
@@ -159,14 +191,21 @@ class TransactionalSink(ABC):
                 self._stored = mark
         self._last_commit = self._clock()
 
+    def _make_rows(self) -> None:
+        """Make rows of the elements that wait for it; if that fails, they are still here."""
+        if self._elements:
+            self._chunk.extend(self.rows_of(self._elements))
+            self._elements = []
+
     def _insert_chunk(self) -> None:
+        self._make_rows()
         if not self._chunk:
             return
         if not self._in_transaction:
             self.start_transaction()  # if that fails, the rows are still here
             self._in_transaction = True
             self._require_known_mark()
-        rows, self._chunk = self._chunk, []
+        rows, self._chunk, self._more = self._chunk, [], 0
         self.insert(rows)
 
     def _require_known_mark(self) -> None:
@@ -177,7 +216,7 @@ class TransactionalSink(ABC):
             )
 
     def _give_up(self) -> None:
-        self._chunk = []
+        self._elements, self._chunk, self._more = [], [], 0
         if self._in_transaction:
             self._in_transaction = False
             self.rollback()

@@ -58,9 +58,14 @@ def rotated_rows(read: str, name: str, folder: Path) -> Iterator[Row]:
     yield from found.fetchall()
 
 
-def sqlite_rows(folder: Path) -> Iterator[Row]:
+def sqlite_rows(table: str, folder: Path) -> Iterator[Row]:
     with closing(sqlite3.connect(f"file:{folder / 'out.db'}?mode=ro", uri=True)) as database:
-        yield from database.execute("SELECT source, number FROM numbers")
+        yield from database.execute(f"SELECT source, number FROM {table}")
+
+
+def duckdb_rows(folder: Path) -> Iterator[Row]:
+    with duckdb.connect(str(folder / "out.duckdb"), read_only=True) as database:
+        yield from database.execute("SELECT source, number FROM numbers").fetchall()
 
 
 def parquet_rows(name: str, folder: Path) -> Iterator[Row]:
@@ -83,7 +88,9 @@ READERS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
     "rotated lines": partial(rotated_rows, "read_ndjson", "out-rotated*.jsonl"),
     "rotated csv": partial(rotated_rows, "read_csv", "out-rotated*.csv"),
     "parquet folder": lambda folder: parquet_rows("out-parquet", folder),
-    "sqlite": sqlite_rows,
+    "sqlite": partial(sqlite_rows, "numbers"),
+    "sqlite too": partial(sqlite_rows, "again"),
+    "duckdb": duckdb_rows,
     "spark parquet": lambda folder: parquet_rows("out-spark", folder),
     "function": function_rows,
 }

@@ -21,10 +21,13 @@ from penstock.connectors import (
     from_server_sent_events,
     from_websocket,
     read_csv,
+    read_duckdb,
     read_json_lines,
     read_parquet,
+    read_sqlite,
     tail_json_lines,
     write_csv,
+    write_duckdb,
     write_json_lines,
     write_parquet,
     write_sqlite,
@@ -86,6 +89,16 @@ def parquet_rows(settings: Settings) -> Flow[Any]:
     return read_parquet(settings.file("in.parquet")).map(partial(renamed, "parquet"))
 
 
+def sqlite_rows(settings: Settings) -> Flow[Any]:
+    flow = read_sqlite(settings.file("in.db"), "SELECT number FROM numbers", key="number")
+    return flow.map(partial(renamed, "sqlite"))
+
+
+def duckdb_rows(settings: Settings) -> Flow[Any]:
+    flow = read_duckdb(settings.file("in.duckdb"), "SELECT number FROM numbers", key="number")
+    return flow.map(partial(renamed, "duckdb"))
+
+
 def merged(settings: Settings) -> Flow[Any]:
     """The even numbers of one file and the odd ones of another, as they come."""
     even, odd = (read_json_lines(settings.file(f"{name}.jsonl")) for name in ("even", "odd"))
@@ -133,6 +146,8 @@ SOURCES: Final[dict[str, Callable[[Settings], Flow[Any]]]] = {
     "csv": csv_rows,
     "json": json_lines,
     "parquet": parquet_rows,
+    "sqlite": sqlite_rows,
+    "duckdb": duckdb_rows,
     "merge": merged,
     "files": files,
     "tail": growing,
@@ -170,6 +185,8 @@ SINKS: Final[dict[str, Callable[[Settings], Any]]] = {
     ),
     "parquet folder": lambda settings: write_parquet(settings.file("out-parquet")),
     "sqlite": lambda settings: write_sqlite(settings.file("out.db"), "numbers"),
+    "sqlite too": lambda settings: write_sqlite(settings.file("out.db"), "again"),
+    "duckdb": lambda settings: write_duckdb(settings.file("out.duckdb"), "numbers"),
     "spark parquet": lambda settings: write_with_spark("parquet", path=settings.file("out-spark")),
     "function": appending,
 }

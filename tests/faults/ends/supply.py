@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import duckdb
 import pyarrow as pa
 from pyarrow.parquet import write_table
 
@@ -60,6 +62,16 @@ def write_files(folder: Path, count: int) -> None:
     write_lines(folder / "empty.jsonl", ())
     write_lines(folder / "last.jsonl", range(count // 2, count + 1))
     write_table(pa.table({"number": list(range(count))}), folder / "in.parquet")
+    write_databases(folder, count)
+
+
+def write_databases(folder: Path, count: int) -> None:
+    with closing(sqlite3.connect(folder / "in.db")) as database:
+        database.execute("CREATE TABLE numbers (number INTEGER PRIMARY KEY)")
+        database.executemany("INSERT INTO numbers VALUES (?)", ((n,) for n in range(count)))
+        database.commit()
+    with duckdb.connect(str(folder / "in.duckdb")) as database:
+        database.execute(f"CREATE TABLE numbers AS SELECT range AS number FROM range({count})")
 
 
 def write_lines(path: Path, numbers: Iterable[int]) -> None:

@@ -2,8 +2,6 @@
 
 ``connecting.py``  connections to PostgreSQL: how they are made, what messages call them, what their
                    errors mean
-``query.py``       the query of a source: how it is asked for the rows after a key, and where a row
-                   stands
 ``source.py``      queries of PostgreSQL as sources
 ``pgoutput.py``    the messages of logical replication, as PostgreSQL's own plug-in ``pgoutput``
                    writes them
@@ -12,7 +10,6 @@
 ``changes.py``     changes of tables of PostgreSQL as sources, by logical replication
 ``shape.py``       tables of PostgreSQL: their names, the types of columns that Python's values ask
                    for, the SQL
-``elements.py``    elements as rows: the values of a dictionary, and the rows of an Arrow batch
 ``questions.py``   what a sink asks of the server about its table and its mark
 ``copying.py``     rows on their way into a table by COPY, kept until they are committed
 ``table.py``       a table of PostgreSQL that has each row once, over kills and restarts of either

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import Event
 from typing import Any, Final
 
 import psycopg
 from psycopg.rows import dict_row
 
 from penstock.connectors.postgres.connecting import DatabaseAccess, is_lost, words_of
-from penstock.connectors.postgres.query import CONNECTOR, SqlQuery
-from penstock.connectors.shared.pulled_source import FETCH, PulledSource, from_pulled
+from penstock.connectors.shared.pulled_source import FETCH, from_pulled
+from penstock.connectors.shared.query_reading import QueryReading, require_poll
 from penstock.connectors.shared.reconnecting import FOREVER, ConnectionLost, Tell
+from penstock.connectors.shared.sql_query import Dialect, SqlQuery
 from penstock.flow import Flow, Retry
-from penstock.runtime.arguments import require_seconds
 
 __all__ = ["read_postgres"]
 
+CONNECTOR: Final = "read_postgres"
+DIALECT: Final = Dialect(CONNECTOR, place="%s", named="%({})s", percent="%%")
 CURSOR: Final = "penstock"
 PATIENCE: Final = 2.0
 """The seconds that the one who cancels waits at most for the server to take notice."""
@@ -84,16 +85,11 @@ def read_postgres(
         read_postgres gave up on postgresql://127.0.0.1:9/ after 1 attempt: con
     """
     access = DatabaseAccess(CONNECTOR, conninfo)
-    asked = SqlQuery.checked(query, key, parameters)
-    if poll is not None:
-        poll = require_seconds(CONNECTOR, "poll", poll)
-        if not asked.key:
-            raise ValueError(
-                f"{CONNECTOR}: poll asks for rows after the last key, so it needs key="
-            )
+    asked = SqlQuery.checked(DIALECT, query, key, parameters)
+    every = require_poll(CONNECTOR, asked, poll)
     return from_pulled(
         CONNECTOR,
-        lambda position: QueryReading(access, asked, position, poll),
+        lambda position: PostgresReading(access, asked, position, every),
         address=access.address,
         after=asked.require_position(after),
         position_of=asked.position_of if asked.key else None,
@@ -103,54 +99,26 @@ def read_postgres(
     )
 
 
-class QueryReading(PulledSource[Row]):
+class PostgresReading(QueryReading[Row]):
     """One reading of a query, after a position."""
 
     def __init__(
         self, access: DatabaseAccess, query: SqlQuery, position: Any, poll: float | None
     ) -> None:
+        super().__init__(query, position, poll)
         self._access = access
-        self._query = query
-        self._position = position
-        self._poll = poll
         self._connection: psycopg.Connection[Any] | None = None
         self._cursor: psycopg.ServerCursor[Row] | None = None
-        self._given = 0
-        self._is_over = False
         self._is_asking = False
-        self._interrupted = Event()
 
     def connect(self) -> None:
         """Connect, and ask for the rows after the last one."""
         self._connection = self._access.connect()
-        self._is_over = False
-        with self._explained():
-            self._ask(self._connection)
-
-    def fetch(self, most: int) -> Sequence[Row] | None:
-        """``FETCH`` so many; fewer are the last ones, for now."""
-        if self._is_over:
-            if self._poll is None:
-                return None
-            self._interrupted.wait(self._poll)
-        with self._explained():
-            if self._cursor is None:
-                assert self._connection is not None
-                self._ask(self._connection)
-            assert self._cursor is not None
-            rows = self._cursor.fetchmany(most)
-            self._is_over = len(rows) < most
-            if self._is_over:
-                self._let_go()
-        if rows and self._query.key:
-            self._query.require_order(rows, self._position)
-            self._position = self._query.position_of(rows[-1])
-        self._given += len(rows)
-        return rows or (None if self._poll is None else rows)
+        self.begin()
 
     def interrupt(self) -> None:
         """Wake up a reading that waits; end a query that still runs. On any thread."""
-        self._interrupted.set()
+        self.interrupted.set()
         connection = self._connection
         if self._is_asking and connection is not None:
             connection.cancel_safe(timeout=PATIENCE)
@@ -164,25 +132,20 @@ class QueryReading(PulledSource[Row]):
         if cursor is not None:
             cursor.close()  # without a word to the server
 
-    def _ask(self, connection: psycopg.Connection[Any]) -> None:
+    def ask(self, statement: str, parameters: Any) -> list[str]:
         """Open a cursor, which gives rows when it is told to."""
-        statement, parameters = self._query.after(self._position)
-        connection.execute("BEGIN READ ONLY")
-        cursor = connection.cursor(CURSOR, row_factory=dict_row)
-        self._cursor = cursor
+        assert self._connection is not None
+        self._connection.execute("BEGIN READ ONLY")
+        self._cursor = cursor = self._connection.cursor(CURSOR, row_factory=dict_row)
         cursor.execute(statement, parameters)
-        names = [column.name for column in cursor.description or ()]
-        if missing := [name for name in self._query.key if name not in names]:
-            raise LookupError(
-                f"{CONNECTOR}: the query has the columns {', '.join(names)}, and not {missing[0]}, "
-                "which is its key"
-            )
-        if twice := [name for name in names if names.count(name) > 1]:
-            raise ValueError(
-                f"{CONNECTOR}: two columns of the query are called {twice[0]}; rename one by AS"
-            )
+        return [column.name for column in cursor.description or ()]
 
-    def _let_go(self) -> None:
+    def read(self, most: int) -> list[Row]:
+        """``FETCH`` so many."""
+        assert self._cursor is not None
+        return self._cursor.fetchmany(most)
+
+    def let_go(self) -> None:
         """End the cursor and its transaction, so that the server may clean up."""
         connection, cursor, self._cursor = self._connection, self._cursor, None
         assert connection is not None
@@ -191,17 +154,18 @@ class QueryReading(PulledSource[Row]):
         connection.execute("COMMIT")
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
+        """What is lost may come back, if it is known where to go on."""
         self._is_asking = True
         try:
             yield
         except psycopg.Error as error:
             if not is_lost(error):
                 raise self._access.explained(error) from None
-            if self._given and not self._query.key:
+            if self.given and not self._query.key:
                 raise ConnectionError(
                     f"{CONNECTOR}: {self._access.address}: the connection was lost after "
-                    f"{self._given} rows, and without key= it is not known which ones are left: "
+                    f"{self.given} rows, and without key= it is not known which ones are left: "
                     f"{words_of(error)}"
                 ) from None
             raise ConnectionLost(words_of(error)) from error

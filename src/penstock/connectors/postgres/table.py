@@ -12,7 +12,6 @@ import psycopg
 
 from penstock.connectors.postgres.connecting import DatabaseAccess, is_lost, words_of
 from penstock.connectors.postgres.copying import CopiedRows, RowRefused
-from penstock.connectors.postgres.elements import CHUNK_ROWS, rows_in, values_getter
 from penstock.connectors.postgres.questions import (
     has_table,
     lock_mark,
@@ -24,6 +23,7 @@ from penstock.connectors.postgres.questions import (
 from penstock.connectors.postgres.shape import CONNECTOR, PostgresShape
 from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.connectors.shared.reconnecting import ConnectionLost, Reconnecting
+from penstock.connectors.shared.rows import CHUNK_ROWS, is_arrow, rows_from, rows_in, values_getter
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 from penstock.runtime import shorten
 
@@ -158,15 +158,23 @@ class PostgresTable(TransactionalSink):
         assert self._transaction is not None
         self._transaction.mark_after = mark
 
-    def __call__(self, element: Any) -> None:
-        """Take a row, or an Arrow batch or table of rows."""
-        if type(element) is dict or not type(element).__module__.startswith("pyarrow"):
-            super().__call__(element)
-            return
-        for rows in rows_in(element, self._shape.columns):
+    def is_block(self, element: Any) -> bool:
+        """An Arrow batch or table is many rows."""
+        return is_arrow(element)
+
+    def take(self, block: Any) -> None:
+        """Take its rows."""
+        for rows in rows_in(CONNECTOR, block, self._shape.columns):
             if self._values is None:
-                self.row_of(dict(zip(element.schema.names, rows[0], strict=True)))
+                self.row_of(dict(zip(block.schema.names, rows[0], strict=True)))
             self.take_rows(rows)
+
+    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
+        """The same for many."""
+        if self._shape.columns is None or self._values is None:
+            self.row_of(elements[0])
+        rows = rows_from(self._shape.names, self._values, elements)
+        return super().rows_of(elements) if rows is None else rows
 
     def row_of(self, element: Any) -> Any:
         """Its values, in the order of the columns."""

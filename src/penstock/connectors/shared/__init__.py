@@ -3,6 +3,10 @@
 ``remote.py``                 sources at the other end of a connection, which is made again when it
                               is lost
 ``pulled_source.py``          sources that are asked for so many elements at a time
+``sql_query.py``              the query of a source: how it is asked for the rows after a key, and
+                              where a row stands
+``query_reading.py``          one reading of a query: where it stands, when it asks again, and when
+                              it is over
 ``access.py``                 what a source shows to a server so that it is let in, and whom it
                               trusts
 ``tls.py``                    transport encryption: whom a source trusts, and what each side shows
@@ -23,6 +27,8 @@
 ``writer.py``                 the subscriber that every sink among the connectors is
 ``table_shape.py``            tables as the user wants them: names, columns with their types, keys,
                               and the SQL for that
+``rows.py``                   elements as rows: the values of a dictionary, and the rows of an Arrow
+                              batch
 ``durable_files.py``          files that outlive a crash: when something counts as stored, and what
                               if one exists already
 ``formats.py``                elements outside of a program: their fields by name, as JSON, as lines

@@ -83,7 +83,11 @@ class TableShape:
     def create(self) -> str:
         """What makes the table."""
         assert self.columns is not None
-        parts = [f"{quoted(name)} {kind}".rstrip() for name, kind in self.columns.items()]
+        return self.create_with(self.columns)
+
+    def create_with(self, types: Mapping[str, str]) -> str:
+        """What makes it with these types of its columns."""
+        parts = [f"{quoted(name)} {kind}".rstrip() for name, kind in types.items()]
         if self.key:
             parts.append(f"PRIMARY KEY ({joined(self.key)})")
         return f"CREATE TABLE {self.quoted_table} ({', '.join(parts)})"

@@ -1,6 +1,8 @@
-"""Tables of SQLite databases as sinks.
+"""Tables of SQLite databases as sources and sinks.
 
-``sink.py``   tables of SQLite databases as sinks
-``table.py``  a table of a SQLite database that has each row once, over kills and restarts of a
-              checkpoint
+``source.py``   queries of SQLite databases as sources
+``staging.py``  rows of a batch that wait beside a SQLite database until the batch is committed
+``table.py``    a table of a SQLite database that has each row once, over kills and restarts of a
+                checkpoint
+``sink.py``     tables of SQLite databases as sinks
 """

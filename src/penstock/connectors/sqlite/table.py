@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, time
@@ -15,7 +15,9 @@ from typing import Any, Final
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.formats import fields_of, values_of
+from penstock.connectors.shared.rows import is_arrow, rows_from, rows_in, values_getter
 from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
+from penstock.connectors.sqlite.staging import StagedRows, enter, is_shared, leave
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 from penstock.runtime import shorten
 
@@ -23,7 +25,12 @@ __all__ = ["CONNECTOR", "SqliteShape", "SqliteTable", "value_for"]
 
 CONNECTOR: Final = "write_sqlite"
 TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*|")
+SAFE: Final = frozenset({str, bytes, float, bool, type(None)})
 PLAIN: Final = (str, bytes, float, bool, type(None))
+PLAIN_ARROW: Final = re.compile(
+    r"u?int(8|16|32)|int64|float|double|bool|null|(large_)?(string|binary)"
+)
+"""The types of Arrow whose values SQLite holds as they are."""
 INTEGERS: Final = range(-(1 << 63), 1 << 63)
 
 
@@ -45,11 +52,15 @@ class SqliteShape(TableShape):
             )
 
     @property
+    def into(self) -> str:
+        """The beginning of what adds rows."""
+        return f"INSERT INTO {self.quoted_table} ({joined(self.names)})"
+
+    @property
     def insert(self) -> str:
         """What adds a row, or replaces the one with the same key."""
         values = ", ".join("?" for _ in self.names)
-        into = f"INSERT INTO {self.quoted_table} ({joined(self.names)})"
-        return f"{into} VALUES ({values}){self.on_conflict}"
+        return f"{self.into} VALUES ({values}){self.on_conflict}"
 
 
 def value_for(column: str, value: Any) -> Any:
@@ -70,6 +81,14 @@ def value_for(column: str, value: Any) -> Any:
     )
 
 
+def is_storable(values: Sequence[Any]) -> bool:
+    """Whether SQLite holds all values of a column as they are; quicker than one by one."""
+    kinds = {*map(type, values)}
+    if kinds <= SAFE:
+        return True
+    return kinds == {int} and min(values) in INTEGERS and max(values) in INTEGERS
+
+
 class SqliteTable(TransactionalSink):
     """Writes rows into a table; ``mark_name`` is under which name its mark is kept."""
 
@@ -82,7 +101,13 @@ class SqliteTable(TransactionalSink):
         self._mark_name = mark_name
         self._timeout = timeout
         self._database: sqlite3.Connection | None = None
+        self._is_entered = False
         self._is_prepared = False
+        self._values: Callable[[Any], Any] | None = None
+        self._is_staging = False
+        self._staged: StagedRows | None = None
+        self._mark_before: str | None = None
+        self._mark_after: str | None = None
 
     def check(self, epoch: Epoch | None) -> str:
         """What ``open`` would do, or its error; the database is only read."""
@@ -101,6 +126,8 @@ class SqliteTable(TransactionalSink):
         """Open the database, made if it is not there, and refuse a table that does not fit."""
         require_writable(CONNECTOR, self._path.parent)
         is_new = not size_of(self._path)
+        enter(self._path)
+        self._is_entered = True
         with self._explained():
             self._database = self._connected("rwc")
             self._database.execute("PRAGMA synchronous = FULL")
@@ -113,21 +140,36 @@ class SqliteTable(TransactionalSink):
         """Close the database."""
         database, self._database = self._database, None
         self._is_prepared = False
+        self._staged = None
+        if self._is_entered:
+            self._is_entered = False
+            leave(self._path)
         if database is not None:
             database.close()
 
     def start_transaction(self) -> None:
-        """Wait for other writers; from here on there are none."""
-        with self._explained():
-            self._opened.execute("BEGIN IMMEDIATE")
+        """Wait for other writers; from here on there are none.
+
+        Another sink of this program may be one whose rows come by the same thread: then this one
+        waits when it commits.
+        """
+        self._is_staging = self._in_batch and is_shared(self._path)
+        self._mark_after = None
+        if not self._is_staging:
+            with self._explained():
+                self._opened.execute("BEGIN IMMEDIATE")
 
     def load_mark(self) -> str | None:
         """The mark under our name."""
         with self._explained():
-            return self._mark_in(self._opened)
+            self._mark_before = self._mark_in(self._opened)
+        return self._mark_before
 
     def store_mark(self, mark: str) -> None:
         """Replace it, in a table that is made with the first one."""
+        if self._is_staging:
+            self._mark_after = mark
+            return
         with self._explained():
             self._opened.execute(
                 f"CREATE TABLE IF NOT EXISTS {MARKS} (sink TEXT PRIMARY KEY, mark TEXT NOT NULL)"
@@ -138,7 +180,19 @@ class SqliteTable(TransactionalSink):
                 (self._mark_name, mark),
             )
 
-    def row_of(self, element: Any) -> list[Any]:
+    def is_block(self, element: Any) -> bool:
+        """An Arrow batch or table is many rows."""
+        return is_arrow(element)
+
+    def take(self, block: Any) -> None:
+        """Take its rows."""
+        is_plain = all(PLAIN_ARROW.fullmatch(str(field.type)) for field in block.schema)
+        for rows in rows_in(CONNECTOR, block, self._shape.columns):
+            if self._shape.columns is None:
+                self._name_columns(block.schema.names)
+            self.take_rows(rows if is_plain else self._storable(rows))
+
+    def row_of(self, element: Any) -> Sequence[Any]:
         """Its values, in the order of the columns."""
         if self._shape.columns is None:
             named = fields_of(element)
@@ -146,34 +200,87 @@ class SqliteTable(TransactionalSink):
                 raise ValueError(
                     f"{CONNECTOR}: {shorten(element)} has no names for its values; give columns="
                 )
-            self._shape = self._shape.of(dict.fromkeys(named, ""))
-        columns = self._shape.names
-        return [
-            value_for(column, value)
-            for column, value in zip(columns, values_of(CONNECTOR, columns, element), strict=True)
-        ]
+            self._name_columns(named)
+        names = self._shape.names
+        if self._values is None:
+            self._values = values_getter(names)
+        values = values_of(CONNECTOR, names, element)
+        return [value_for(*named) for named in zip(names, values, strict=True)]
+
+    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
+        """The same for many."""
+        if self._values is None:
+            self.row_of(elements[0])
+        rows = rows_from(self._shape.names, self._values, elements)
+        return super().rows_of(elements) if rows is None else self._storable(rows)
 
     def insert(self, rows: Sequence[Any]) -> None:
         """Add rows to the table, which is made in the same transaction if it is not there."""
         with self._explained():
-            if not self._is_prepared:
-                if has_table(self._opened, self._shape.table):
-                    self._require_fits(self._opened)
-                else:
-                    self._opened.execute(self._shape.create)
-                self._is_prepared = True
-            self._opened.executemany(self._shape.insert, rows)
+            if not self._is_staging:
+                self._prepare()
+                self._opened.executemany(self._shape.insert, rows)
+                return
+            if self._staged is None:
+                self._staged = StagedRows(self._opened, self._shape.names)
+            self._staged.add(rows)
 
     def commit_transaction(self) -> None:
         """The disk has it when this returns."""
         with self._explained():
+            if self._is_staging:
+                self._move_staged()
             self._opened.execute("COMMIT")
+            self._drop_staged()
 
     def rollback(self) -> None:
         """A table that was made in the transaction is gone again."""
         self._is_prepared = False
         if self._opened.in_transaction:  # some errors have rolled it back already
             self._opened.execute("ROLLBACK")
+        self._drop_staged()
+
+    def _move_staged(self) -> None:
+        """Begin the transaction only now, and end it soon."""
+        self._opened.execute("BEGIN IMMEDIATE")
+        self._is_staging = False
+        if self._mark_after is not None:
+            before = self._mark_before
+            if self.load_mark() != before:
+                raise DeliveryRefused(
+                    f"{self.name} was written by another pipeline meanwhile; stop that one, or "
+                    "write somewhere else"
+                )
+        if self._staged is not None:
+            self._prepare()
+            self._staged.move(self._shape.into, self._shape.on_conflict)
+        if self._mark_after is not None:
+            self.store_mark(self._mark_after)
+
+    def _drop_staged(self) -> None:
+        staged, self._staged = self._staged, None
+        if staged is not None:
+            staged.drop()
+
+    def _prepare(self) -> None:
+        """Make the table if it is not there, in the transaction."""
+        if self._is_prepared:
+            return
+        if has_table(self._opened, self._shape.table):
+            self._require_fits(self._opened)
+        else:
+            self._opened.execute(self._shape.create)
+        self._is_prepared = True
+
+    def _name_columns(self, names: Iterable[Any]) -> None:
+        self._shape = self._shape.of(dict.fromkeys(names, ""))
+
+    def _storable(self, rows: list[Any]) -> list[Any]:
+        """The rows, with values that SQLite can hold."""
+        if all(map(is_storable, zip(*rows, strict=True))):
+            return rows
+        names = self._shape.names
+        return [[value_for(*named) for named in zip(names, row, strict=True)] for row in rows]
 
     @property
     def _opened(self) -> sqlite3.Connection:

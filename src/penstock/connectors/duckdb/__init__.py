@@ -1,0 +1,9 @@
+"""Tables of DuckDB databases as sources and sinks.
+
+``opening.py``  databases of DuckDB: how they are opened, who else has them, what their errors mean
+``source.py``   queries of DuckDB databases as sources
+``shape.py``    tables of DuckDB: their names and types, rows as Arrow tables for them, the SQL
+``table.py``    a table of a DuckDB database that has each row once, over kills and restarts of a
+                checkpoint
+``sink.py``     tables of DuckDB databases as sinks
+"""

@@ -1,0 +1,146 @@
+"""Tables of DuckDB: their names and types, rows as Arrow tables for them, the SQL."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from penstock.connectors.shared.formats import json_text
+from penstock.connectors.shared.table_shape import TableShape, joined, quoted
+from penstock.runtime import shorten
+
+__all__ = ["CONNECTOR", "Columns", "DuckdbShape", "require_types"]
+
+CONNECTOR: Final = "write_duckdb"
+TYPE: Final = re.compile(
+    r"[A-Za-z_][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*(\[[0-9]*\])*( NOT NULL)?|"
+)
+WRONG: Final = (pa.ArrowException, OverflowError, TypeError, ValueError, AttributeError)
+AS_TEXT: Final[dict[str, Callable[[Any], str]]] = {"UUID": str, "JSON": json_text}
+"""Types whose values come to DuckDB as texts."""
+
+
+@dataclass(frozen=True)
+class DuckdbShape(TableShape):
+    """A table of DuckDB, which takes small letters and capitals for the same."""
+
+    connector = CONNECTOR
+    types = TYPE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.columns and len({name.lower() for name in self.columns}) != len(self.columns):
+            raise ValueError(
+                f"{CONNECTOR}: columns must be different names, and DuckDB takes small letters and "
+                f"capitals for the same; not so {', '.join(self.columns)}"
+            )
+
+    @property
+    def into(self) -> str:
+        """The beginning of what adds rows."""
+        return f"INSERT INTO {self.quoted_table} ({joined(self.names)})"
+
+    @property
+    def probe(self) -> str:
+        """What says whether the table takes our rows, and touches nothing."""
+        values = ", ".join("NULL" for _ in self.names)
+        return f"EXPLAIN {self.into} VALUES ({values}){self.on_conflict}"
+
+    def insert_from(self, incoming: str, ordinal: str) -> str:
+        """What adds the rows of a view; of several with the same key, the last one.
+
+        ``ordinal`` is the column that says in which order they came, if there is a key.
+        """
+        if not self.key:
+            return f"{self.into} SELECT {joined(self.names)} FROM {incoming}"
+        without = " OR ".join(f"{quoted(name)} IS NULL" for name in self.key)
+        last = f"row_number() OVER (PARTITION BY {joined(self.key)} ORDER BY {ordinal} DESC) = 1"
+        return (
+            f"{self.into} SELECT {joined(self.names)} FROM {incoming} "
+            f"QUALIFY {without} OR {last} ORDER BY {ordinal}{self.on_conflict}"
+        )
+
+
+def require_types(schema: pa.Schema, *, inferred: bool) -> None:
+    """Refuse columns that do not say of which type they are.
+
+    Of decimals, the first ones do not say how many digits there will be.
+    """
+    for field in schema:
+        is_unclear = inferred and pa.types.is_decimal(field.type)
+        if is_unclear or pa.types.is_null(field.type):
+            raise ValueError(
+                f"{CONNECTOR}: it is not clear of which type the column {field.name} is, whose "
+                f"first values are {'decimals' if is_unclear else 'None'}; give columns= with the "
+                "types of all"
+            )
+
+
+class Columns:
+    """The values of some rows by column; how many there are is known by the first one."""
+
+    def __init__(self, names: Sequence[str], values: Sequence[Sequence[Any]]) -> None:
+        self.names = names
+        self.values = values
+
+    @classmethod
+    def of_rows(cls, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> Columns:
+        """The values of rows that have these columns."""
+        return cls(names, [*zip(*rows, strict=True)])
+
+    @classmethod
+    def of_elements(cls, names: Sequence[str], elements: Sequence[Any]) -> Columns | None:
+        """Those of dictionaries that all have these columns; ``None`` if some are otherwise."""
+        if {*map(type, elements)} != {dict} or {*map(len, elements)} != {len(names)}:
+            return None
+        try:
+            return cls(names, [[element[name] for element in elements] for name in names])
+        except KeyError:
+            return None
+
+    def table(self, schema: pa.Schema | None = None, types: Sequence[str] = ()) -> pa.Table:
+        """As an Arrow table: of a schema, whose columns are of these types, or as they are."""
+        arrays = [
+            self._array(
+                number,
+                None if schema is None else schema.field(number).type,
+                AS_TEXT.get(types[number]) if types else None,
+            )
+            for number in range(len(self.names))
+        ]
+        return pa.Table.from_arrays(arrays, names=list(self.names))
+
+    def _array(self, number: int, kind: Any, text_of: Callable[[Any], str] | None) -> pa.Array:
+        values = self.values[number]
+        try:
+            if text_of is not None:
+                values = [as_text(text_of, value) for value in values]
+            return pa.array(values, type=kind)
+        except WRONG as error:
+            raise self._unstorable(number, kind, error) from None
+
+    def _unstorable(self, number: int, kind: Any, error: Exception) -> ValueError:
+        """Which row cannot be stored, and why."""
+        name, words = self.names[number], " ".join(str(error).split())
+        for index, value in enumerate(self.values[number]):
+            try:
+                pa.array([value], type=kind)
+            except WRONG:
+                row = {
+                    name: values[index]
+                    for name, values in zip(self.names, self.values, strict=True)
+                }
+                return ValueError(
+                    f"{CONNECTOR}: {name} cannot be {shorten(value)}: {words}; the row is "
+                    f"{shorten(row)}"
+                )
+        return ValueError(f"{CONNECTOR}: the values of {name} do not go together: {words}")
+
+
+def as_text(text_of: Callable[[Any], str], value: Any) -> str | None:
+    """A value as DuckDB reads it from a text."""
+    return value if value is None or isinstance(value, str) else text_of(value)
