@@ -10,6 +10,7 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``postgres/``            tables of PostgreSQL as sources and sinks
 ``sqlite/``              tables of SQLite databases as sinks
 ``redis/``               streams of Redis as sources and sinks
+``nats/``                streams of NATS JetStream as sources and sinks
 ``standard_streams.py``  standard input as a source and standard output as a sink
 ``replaying.py``         recorded elements at the pace at which they were recorded
 ``shared/``              what the connectors of several systems share
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from penstock.connectors.kafka.messages import KafkaMessage, KafkaMessages
     from penstock.connectors.kafka.sink import write_kafka
     from penstock.connectors.kafka.source import read_kafka
+    from penstock.connectors.nats.messages import JetStreamMessage
+    from penstock.connectors.nats.sink import write_jetstream
+    from penstock.connectors.nats.source import read_jetstream
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
     from penstock.connectors.postgres.changes import Change, read_postgres_changes
@@ -53,6 +57,7 @@ __all__ = [
     "ConnectionLost",
     "Entry",
     "Event",
+    "JetStreamMessage",
     "KafkaMessage",
     "KafkaMessages",
     "Line",
@@ -65,6 +70,7 @@ __all__ = [
     "from_server_sent_events",
     "from_websocket",
     "read_csv",
+    "read_jetstream",
     "read_json_lines",
     "read_kafka",
     "read_parquet",
@@ -77,6 +83,7 @@ __all__ = [
     "serve_websocket",
     "tail_json_lines",
     "write_csv",
+    "write_jetstream",
     "write_json_lines",
     "write_kafka",
     "write_parquet",
@@ -93,6 +100,7 @@ _load = loader(
         "ConnectionLost": "shared.reconnecting",
         "Entry": "redis.source",
         "Event": "sse.events",
+        "JetStreamMessage": "nats.messages",
         "KafkaMessage": "kafka.messages",
         "KafkaMessages": "kafka.messages",
         "Line": "files.tail",
@@ -105,6 +113,7 @@ _load = loader(
         "from_server_sent_events": "sse.source",
         "from_websocket": "websocket.source",
         "read_csv": "files.csv_files",
+        "read_jetstream": "nats.source",
         "read_json_lines": "files.json_lines",
         "read_kafka": "kafka.source",
         "read_parquet": "parquet.source",
@@ -117,6 +126,7 @@ _load = loader(
         "serve_websocket": "websocket.server",
         "tail_json_lines": "files.tail",
         "write_csv": "files.csv_files",
+        "write_jetstream": "nats.sink",
         "write_json_lines": "files.json_lines",
         "write_kafka": "kafka.sink",
         "write_parquet": "parquet.sink",
@@ -129,6 +139,7 @@ _load = loader(
 
 _EXTRAS = {
     "confluent_kafka": "kafka",
+    "nats": "nats",
     "psycopg": "postgres",
     "psycopg2": "postgres",
     "pyarrow": "parquet",
