@@ -49,6 +49,10 @@ def report_what_takes_long(words: list[str]) -> None:
         from benchmarks import postgres
 
         postgres.report()
+    if "nats" in words:
+        from benchmarks import nats_streams
+
+        nats_streams.report()
     if "redis" in words:
         from benchmarks import redis_streams
 

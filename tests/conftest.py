@@ -24,6 +24,7 @@ from tests.order import in_shares
 from tests.quick import look_only_into_the_folder, search_briefly
 from tests.quick_spark import archive_classes, start_quickly
 from tests.rules.fixtures import engine, undelivered, without_gc
+from tests.servers.nats import nats_server
 from tests.servers.postgres import postgres_database, postgres_server
 from tests.servers.redis import redis_server
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "engine",
+    "nats_server",
     "postgres_database",
     "postgres_server",
     "redis_server",
@@ -105,6 +107,14 @@ def prepare_redis() -> None:
     prepare_redis()
 
 
+def prepare_nats() -> None:
+    """Find the program of the server, and what connects to it."""
+    from tests.servers.nats import prepare_nats
+
+    import_module("nats")
+    prepare_nats()
+
+
 def prepare_spark_connect() -> None:
     """See to it that a client of Spark Connect can be loaded."""
     from penstock.spark.session.reachable import missing_for_connect
@@ -129,6 +139,7 @@ NEEDS: Final = (
     Need("browser", prepare_browser, "NO BROWSER HAS SEEN THE DASHBOARD"),
     Need("postgres", prepare_postgres, "NO TABLE OF POSTGRESQL WAS READ OR WRITTEN"),
     Need("redis", prepare_redis, "NO STREAM OF REDIS WAS READ OR WRITTEN"),
+    Need("nats", prepare_nats, "NO STREAM OF NATS WAS READ OR WRITTEN"),
     Need("spark_connect", prepare_spark_connect, "SPARK CONNECT WAS NOT TRIED"),
 )
 

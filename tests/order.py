@@ -35,6 +35,8 @@ SLOW: Final = (
     "tests/connectors/test_kafka_kills.py",
     "tests/connectors/test_kafka_sink.py",
     "tests/connectors/test_kafka_source.py",
+    "tests/connectors/test_nats_sink.py",
+    "tests/connectors/test_nats_source.py",
     "tests/connectors/test_postgres_changes.py",
     "tests/connectors/test_postgres_sink.py",
     "tests/connectors/test_postgres_source.py",

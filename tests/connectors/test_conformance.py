@@ -37,6 +37,7 @@ from penstock.connectors import (
     tail_json_lines,
     write_csv,
     write_duckdb,
+    write_jetstream,
     write_json_lines,
     write_parquet,
     write_postgres,
@@ -48,6 +49,7 @@ from penstock.connectors.shared.connection_subscriber import ConnectionSubscribe
 from penstock.connectors.shared.loop_thread import LoopThread
 from penstock.tck import verify_publisher, verify_subscriber
 from tests.connectors.numbers import numbers_after
+from tests.servers.nats import NatsServer
 from tests.servers.postgres import Database
 from tests.servers.redis import RedisServer
 
@@ -265,6 +267,17 @@ def test_a_writer_of_tables_keeps_all_rules(write: Callable[..., Writer], tmp_pa
 def test_a_writer_to_a_stream_keeps_all_rules(tmp_path: Path, redis_server: RedisServer) -> None:
     def write(path: Path) -> Writer:
         return write_redis_stream(redis_server.url, f"numbers-{path.name}")
+
+    with closing(Writers(tmp_path, write)) as writers:
+        verify_subscriber(writers, element=lambda n: {"number": n}).raise_if_failed()
+
+
+@pytest.mark.full
+@pytest.mark.nats
+def test_a_writer_of_messages_keeps_all_rules(tmp_path: Path, nats_server: NatsServer) -> None:
+    def write(path: Path) -> Writer:
+        stream = nats_server.create()
+        return write_jetstream(nats_server.url, stream, f"{stream}.a")
 
     with closing(Writers(tmp_path, write)) as writers:
         verify_subscriber(writers, element=lambda n: {"number": n}).raise_if_failed()

@@ -132,6 +132,13 @@ from penstock.connectors import read_postgres, read_postgres_changes, write_post
 Flow.of({"delay": 12}).subscribe(writer := write_postgres("host=127.0.0.1 port=9", "flights"))
 assert writer.wait() and "127.0.0.1:9/ does not answer" in str(writer.error), writer.error
 """,
+    "nats": """
+from penstock import Flow
+from penstock.connectors import read_jetstream, write_jetstream
+url = "nats://127.0.0.1:9"
+Flow.of({"delay": 12}).subscribe(writer := write_jetstream(url, "FLIGHTS", "flights"))
+assert writer.wait() and "127.0.0.1:9 does not answer" in str(writer.error), writer.error
+""",
     "redis": """
 from penstock import Flow
 from penstock.connectors import write_redis_stream

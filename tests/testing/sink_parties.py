@@ -20,12 +20,14 @@ from penstock.testing import SinkParty
 
 __all__ = [
     "DATABASE",
+    "NATS",
     "REDIS",
     "CommitsEarly",
     "CsvFile",
     "Forgotten",
     "JsonLinesFile",
     "Late",
+    "NatsStream",
     "ParquetFolder",
     "PlainParty",
     "PostgresTable",
@@ -35,6 +37,7 @@ __all__ = [
 ]
 
 DATABASE = "PENSTOCK_TEST_DATABASE_OF_PARTIES"
+NATS = "PENSTOCK_TEST_NATS_OF_PARTIES"
 REDIS = "PENSTOCK_TEST_REDIS_OF_PARTIES"
 
 
@@ -115,6 +118,19 @@ class RedisStream(SinkParty):
 
         found = entries_at(os.environ[REDIS], place.name)
         return [{**entry, "number": int(entry["number"])} for entry in found]
+
+
+class NatsStream(SinkParty):
+    def make(self, place: Path) -> Any:
+        from tests.servers.nats import create_at
+
+        create_at(os.environ[NATS], place.name)
+        return connectors.write_jetstream(os.environ[NATS], place.name, f"{place.name}.rows")
+
+    def stored(self, place: Path) -> Sequence[Any]:
+        from tests.servers.nats import messages_at
+
+        return [json.loads(data) for _, data, _ in messages_at(os.environ[NATS], place.name)]
 
 
 # Those that break their promise.

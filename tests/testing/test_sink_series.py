@@ -9,10 +9,11 @@ import pytest
 
 from penstock.testing import SinkParty, verify_sink
 from tests.quick import quick
+from tests.servers.nats import NatsServer
 from tests.servers.postgres import Database
 from tests.servers.redis import RedisServer
 from tests.testing import sink_parties
-from tests.testing.sink_parties import DATABASE, REDIS
+from tests.testing.sink_parties import DATABASE, NATS, REDIS
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -64,6 +65,18 @@ def test_streams_of_redis_stand_it(
     monkeypatch.setenv(REDIS, redis_server.url)
     place = tmp_path / redis_server.new_name()
     verify_sink(sink_parties.RedisStream(), place, **extent).raise_if_failed()
+
+
+@pytest.mark.nats
+def test_streams_of_nats_stand_it(
+    tmp_path: Path,
+    nats_server: NatsServer,
+    monkeypatch: pytest.MonkeyPatch,
+    extent: dict[str, Any],
+) -> None:
+    monkeypatch.setenv(NATS, nats_server.url)
+    place = tmp_path / nats_server.new_name()
+    verify_sink(sink_parties.NatsStream(), place, **extent).raise_if_failed()
 
 
 def test_a_sink_that_promises_less_stands_less(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``sqlite/``              tables of SQLite databases as sources and sinks
 ``duckdb/``              tables of DuckDB databases as sources and sinks
 ``redis/``               streams of Redis as sources and sinks
+``nats/``                streams of NATS JetStream as sources and sinks
 ``standard_streams.py``  standard input as a source and standard output as a sink
 ``replaying.py``         recorded elements at the pace at which they were recorded
 ``shared/``              what the connectors of several systems share
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from penstock.connectors.kafka.messages import KafkaMessage, KafkaMessages
     from penstock.connectors.kafka.sink import write_kafka
     from penstock.connectors.kafka.source import read_kafka
+    from penstock.connectors.nats.messages import JetStreamMessage
+    from penstock.connectors.nats.sink import write_jetstream
+    from penstock.connectors.nats.source import read_jetstream
     from penstock.connectors.parquet.sink import write_parquet
     from penstock.connectors.parquet.source import read_parquet
     from penstock.connectors.postgres.changes import Change, read_postgres_changes
@@ -57,6 +61,7 @@ __all__ = [
     "ConnectionLost",
     "Entry",
     "Event",
+    "JetStreamMessage",
     "KafkaMessage",
     "KafkaMessages",
     "Line",
@@ -70,6 +75,7 @@ __all__ = [
     "from_websocket",
     "read_csv",
     "read_duckdb",
+    "read_jetstream",
     "read_json_lines",
     "read_kafka",
     "read_parquet",
@@ -84,6 +90,7 @@ __all__ = [
     "tail_json_lines",
     "write_csv",
     "write_duckdb",
+    "write_jetstream",
     "write_json_lines",
     "write_kafka",
     "write_parquet",
@@ -100,6 +107,7 @@ _load = loader(
         "ConnectionLost": "shared.reconnecting",
         "Entry": "redis.source",
         "Event": "sse.events",
+        "JetStreamMessage": "nats.messages",
         "KafkaMessage": "kafka.messages",
         "KafkaMessages": "kafka.messages",
         "Line": "files.tail",
@@ -113,6 +121,7 @@ _load = loader(
         "from_websocket": "websocket.source",
         "read_csv": "files.csv_files",
         "read_duckdb": "duckdb.source",
+        "read_jetstream": "nats.source",
         "read_json_lines": "files.json_lines",
         "read_kafka": "kafka.source",
         "read_parquet": "parquet.source",
@@ -127,6 +136,7 @@ _load = loader(
         "tail_json_lines": "files.tail",
         "write_csv": "files.csv_files",
         "write_duckdb": "duckdb.sink",
+        "write_jetstream": "nats.sink",
         "write_json_lines": "files.json_lines",
         "write_kafka": "kafka.sink",
         "write_parquet": "parquet.sink",
@@ -140,6 +150,7 @@ _load = loader(
 _EXTRAS = {
     "confluent_kafka": "kafka",
     "duckdb": "duckdb",
+    "nats": "nats",
     "psycopg": "postgres",
     "psycopg2": "postgres",
     "pyarrow": "parquet",

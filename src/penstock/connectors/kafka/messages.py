@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby, repeat
@@ -17,7 +16,6 @@ __all__ = [
     "KafkaPosition",
     "MessageDecoder",
     "OnBad",
-    "json_value",
 ]
 
 KafkaPosition: TypeAlias = tuple[int, ...]
@@ -57,14 +55,6 @@ class KafkaMessages(NamedTuple):
 
 Decode: TypeAlias = Callable[[bytes], Any]
 OnBad: TypeAlias = Callable[[KafkaMessage, Exception], object]
-
-
-def json_value(value: bytes) -> Any:
-    """What a message says, as JSON."""
-    try:
-        return json.loads(value.decode())
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg} at column {error.colno} of line {error.lineno}") from None
 
 
 class MessageDecoder:

@@ -15,10 +15,10 @@ from penstock.connectors.kafka.messages import (
     KafkaMessage,
     KafkaMessages,
     OnBad,
-    json_value,
 )
 from penstock.connectors.kafka.offsets import CONNECTOR, OnMissing, Start, require_position
 from penstock.connectors.kafka.reading import TopicReading, TopicToRead
+from penstock.connectors.shared.formats import json_value
 from penstock.connectors.shared.pulled_source import FETCH, from_pulled
 from penstock.connectors.shared.reconnecting import FOREVER, Tell, current_listener
 from penstock.flow import Flow, Retry

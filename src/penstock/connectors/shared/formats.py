@@ -17,6 +17,7 @@ __all__ = [
     "bounded_lines",
     "fields_of",
     "json_text",
+    "json_value",
     "length_of",
     "require_columns",
     "values_of",
@@ -80,6 +81,14 @@ def plain_or_refused(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     raise TypeError(f"{shorten(value)} has no form in JSON")
+
+
+def json_value(value: bytes) -> Any:
+    """What a message says, as JSON."""
+    try:
+        return json.loads(value.decode())
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at column {error.colno} of line {error.lineno}") from None
 
 
 LINE_BYTES: Final = 16 * 1024 * 1024

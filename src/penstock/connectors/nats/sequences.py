@@ -1,0 +1,67 @@
+"""Where to begin in a stream: at a choice, or at a sequence that may be gone."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final, Literal, TypeAlias
+
+from penstock.connectors.nats.messages import CONNECTOR
+from penstock.connectors.nats.pulling import StreamExtent
+from penstock.connectors.shared.reconnecting import SourceListener
+from penstock.runtime import shorten
+
+__all__ = ["Missing", "OnMissing", "Start", "require_sequence"]
+
+Start: TypeAlias = Literal["earliest", "latest"]
+OnMissing: TypeAlias = Literal["fail", "earliest", "latest"]
+
+logger: Final = logging.getLogger(__name__)
+
+
+def require_sequence(name: str, given: Any) -> int:
+    """The sequence of a message, or 0, which is before all of them."""
+    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+        raise ValueError(
+            f"{CONNECTOR}: {name} must be the sequence of a message, a number from 0 on, "
+            f"not {shorten(given)}"
+        )
+    return given
+
+
+class Missing:
+    """Decides what becomes of a reading whose next sequence is not there.
+
+    With a subject, it is not known how many of the missing messages were of that one. The listener
+    is told what is lost, on the thread that reads.
+    """
+
+    def __init__(
+        self, name: str, on_missing: OnMissing, listener: SourceListener | None, *, is_all: bool
+    ) -> None:
+        self._name = name
+        self._on_missing = on_missing
+        self._listener = listener
+        self._is_all = is_all
+
+    def goes_on_at(self, wanted: int, extent: StreamExtent) -> int:
+        """The next sequence; ``LookupError`` if it is gone and that is to be an error."""
+        if extent.first <= wanted <= extent.last + 1:
+            return wanted
+        sequence = extent.last + 1 if self._on_missing == "latest" else extent.first
+        # More were read than there are: the stream was made anew, or a server has lost some.
+        lost = sequence - wanted if wanted < extent.first else None
+        self.tell(wanted, lost, extent, f"; it goes on at {sequence}")
+        return sequence
+
+    def tell(self, wanted: int, lost: int | None, extent: StreamExtent, remedy: str = "") -> None:
+        """So many are lost from ``wanted`` on: an error, or news for the listener."""
+        what = "gone" if wanted < extent.first else "not there"
+        gone = f"{CONNECTOR}: sequence {wanted} of {self._name} is {what}, it has {extent}"
+        if self._on_missing == "fail":
+            raise LookupError(
+                f"{gone}; on_missing='earliest' or 'latest' goes on there, and counts what is lost"
+            )
+        words = gone + remedy
+        logger.error("%s", words)
+        if self._listener is not None:
+            self._listener.has_lost(lost if self._is_all else None, words)
