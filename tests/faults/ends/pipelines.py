@@ -83,7 +83,7 @@ def json_lines(settings: Settings) -> Flow[Any]:
 
 
 def parquet_rows(settings: Settings) -> Flow[Any]:
-    return read_parquet(settings.file("in.parquet")).map(partial(renamed, "parquet"))
+    return read_parquet(settings.file("in-parquet")).map(partial(renamed, "parquet"))
 
 
 def merged(settings: Settings) -> Flow[Any]:

@@ -18,6 +18,7 @@ from penstock.connectors import Request, serve_server_sent_events, serve_websock
 __all__ = ["supplied"]
 
 LINES_AT_ONCE: Final = 50
+PARTS: Final = 4
 PAUSE: Final = 0.1
 """The seconds between two additions to the file that grows, so that it does while it is read."""
 
@@ -59,7 +60,16 @@ def write_files(folder: Path, count: int) -> None:
     write_lines(folder / "first.jsonl", range(count // 2))
     write_lines(folder / "empty.jsonl", ())
     write_lines(folder / "last.jsonl", range(count // 2, count + 1))
-    write_table(pa.table({"number": list(range(count))}), folder / "in.parquet")
+    write_parts(folder / "in-parquet", count)
+
+
+def write_parts(folder: Path, count: int) -> None:
+    """Some files of several row groups each."""
+    folder.mkdir()
+    rows = count // PARTS + 1
+    for part, first in enumerate(range(0, count, rows)):
+        table = pa.table({"number": list(range(first, min(first + rows, count)))})
+        write_table(table, folder / f"{part}.parquet", row_group_size=rows // 3 + 1)
 
 
 def write_lines(path: Path, numbers: Iterable[int]) -> None:

@@ -3,6 +3,8 @@
 ``remote.py``                 sources at the other end of a connection, which is made again when it
                               is lost
 ``pulled_source.py``          sources that are asked for so many elements at a time
+``row_files.py``              sources whose rows lie in files, in an order that stays: each row has
+                              a place, to go on after
 ``access.py``                 what a source shows to a server so that it is let in, and whom it
                               trusts
 ``tls.py``                    transport encryption: whom a source trusts, and what each side shows
