@@ -23,6 +23,7 @@ __all__ = [
     "REDIS",
     "CommitsEarly",
     "CsvFile",
+    "DeltaTable",
     "Forgotten",
     "JsonLinesFile",
     "Late",
@@ -72,6 +73,16 @@ class ParquetFolder(SinkParty):
             files = f"{place}/rows/*.parquet"
             found = connection.execute("SELECT number, text FROM read_parquet(?)", [files])
             return [{"number": number, "text": text} for number, text in found.fetchall()]
+
+
+class DeltaTable(SinkParty):
+    def make(self, place: Path) -> Any:
+        return connectors.write_delta(place / "rows")
+
+    def stored(self, place: Path) -> Sequence[Any]:
+        from tests.lake.oracles import delta_rows
+
+        return delta_rows(place / "rows")
 
 
 class SqliteTable(SinkParty):

@@ -6,6 +6,7 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``sse/``                 server-sent events as sources and sinks
 ``files/``               files of lines, JSON or CSV, as sources and sinks
 ``parquet/``             Parquet files as sources and sinks
+``delta/``               tables of Delta Lake as sources and sinks, without Spark
 ``kafka/``               topics of Kafka as sources and sinks
 ``postgres/``            tables of PostgreSQL as sources and sinks
 ``sqlite/``              tables of SQLite databases as sinks
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.on_demand import loader
 
 if TYPE_CHECKING:
+    from penstock.connectors.delta.sink import write_delta
     from penstock.connectors.files.csv_files import read_csv, write_csv
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
@@ -77,6 +79,7 @@ __all__ = [
     "serve_websocket",
     "tail_json_lines",
     "write_csv",
+    "write_delta",
     "write_json_lines",
     "write_kafka",
     "write_parquet",
@@ -117,6 +120,7 @@ _load = loader(
         "serve_websocket": "websocket.server",
         "tail_json_lines": "files.tail",
         "write_csv": "files.csv_files",
+        "write_delta": "delta.sink",
         "write_json_lines": "files.json_lines",
         "write_kafka": "kafka.sink",
         "write_parquet": "parquet.sink",
@@ -129,6 +133,7 @@ _load = loader(
 
 _EXTRAS = {
     "confluent_kafka": "kafka",
+    "deltalake": "delta",
     "psycopg": "postgres",
     "psycopg2": "postgres",
     "pyarrow": "parquet",

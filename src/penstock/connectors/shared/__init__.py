@@ -23,6 +23,10 @@
 ``connection_errors.py``      how an error of a connection is told: in the log, which nobody can
                               fill, and at the other end
 ``writer.py``                 the subscriber that every sink among the connectors is
+``arrow_rows.py``             elements as Arrow batches with one schema, gathered until they make a
+                              row group
+``lake_table.py``             the base of sinks that store all rows of a batch and its number in one
+                              commit
 ``table_shape.py``            tables as the user wants them: names, columns with their types, keys,
                               and the SQL for that
 ``durable_files.py``          files that outlive a crash: when something counts as stored, and what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow
@@ -9,9 +10,8 @@ import pyarrow
 from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.runtime import shorten
 
-__all__ = ["CONNECTOR", "RowGroup"]
+__all__ = ["RowGroup"]
 
-CONNECTOR: Final = "write_parquet"
 CHUNK_ROWS: Final = 4_096
 GROUP_ROWS: Final = 65_536
 GROUP_BYTES: Final = 64 << 20
@@ -21,10 +21,20 @@ class RowGroup:
     """Gathers rows and batches; what it holds is bounded by ``is_full``.
 
     ``schema``  that of all of them; if ``None``, the first rows decide
+    ``stored``  what the store makes of a schema, if it does not have all types of Arrow; batches
+                that become the same by it are converted; called on the thread that adds
     """
 
-    def __init__(self, schema: pyarrow.Schema | None) -> None:
+    def __init__(
+        self,
+        connector: str,
+        schema: pyarrow.Schema | None,
+        *,
+        stored: Callable[[pyarrow.Schema], pyarrow.Schema] | None = None,
+    ) -> None:
         self.schema = schema
+        self._connector = connector
+        self._stored = stored
         self._names: list[str] | None = None if schema is None else schema.names
         self._rows: list[list[Any]] = []
         self._batches: list[pyarrow.RecordBatch] = []
@@ -33,6 +43,11 @@ class RowGroup:
 
     def __len__(self) -> int:
         return self._size
+
+    @property
+    def bytes(self) -> int:
+        """About what it holds; the last few rows are not counted yet."""
+        return self._bytes
 
     @property
     def is_full(self) -> bool:
@@ -64,32 +79,53 @@ class RowGroup:
             named = fields_of(element)
             if named is None:
                 raise ValueError(
-                    f"{CONNECTOR}: {shorten(element)} has no names for its values; give schema="
+                    f"{self._connector}: {shorten(element)} has no names for its values; give "
+                    "schema="
                 )
             self._names = [str(name) for name in named]
-        self._rows.append(values_of(CONNECTOR, self._names, element))
+        self._rows.append(values_of(self._connector, self._names, element))
         self._size += 1
         if len(self._rows) >= CHUNK_ROWS:
             self._convert_rows()
 
     def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
         self._convert_rows()
+        plain = batch.replace_schema_metadata(None)
         if self.schema is None:
-            self.schema = batch.schema.remove_metadata()
-            self._names = self.schema.names
-        if sorted(batch.schema.names) != sorted(self.schema.names):
+            self._decide(plain.schema)
+        assert self.schema is not None
+        if sorted(plain.schema.names) != sorted(self.schema.names):
             raise ValueError(
-                f"{CONNECTOR}: the columns are {', '.join(self.schema.names)}, "
-                f"but a batch has {', '.join(batch.schema.names)}"
+                f"{self._connector}: the columns are {', '.join(self.schema.names)}, "
+                f"but a batch has {', '.join(plain.schema.names)}"
             )
-        same = batch.select(self.schema.names).replace_schema_metadata(None)
-        for mine, other in zip(self.schema, same.schema, strict=True):
+        same = plain.select(self.schema.names)
+        there = same.schema if self._stored is None else self._stored(same.schema)
+        for mine, other in zip(self.schema, there, strict=True):
             if mine.type != other.type:
                 raise ValueError(
-                    f"{CONNECTOR}: {mine.name} is {mine.type}, and {other.type} in a batch"
+                    f"{self._connector}: {mine.name} is {mine.type}, and {other.type} in a batch"
                 )
-        self._keep(pyarrow.RecordBatch.from_arrays(same.columns, schema=self.schema))
+        self._keep(self._fitting(same.columns))
         self._size += same.num_rows
+
+    def _decide(self, schema: pyarrow.Schema) -> None:
+        self.schema = schema if self._stored is None else self._stored(schema)
+        self._names = list(schema.names)
+
+    def _fitting(self, columns: list[pyarrow.Array]) -> pyarrow.RecordBatch:
+        """The columns with the types of the store, which may be less exact."""
+        assert self.schema is not None
+        arrays = []
+        for field, column in zip(self.schema, columns, strict=True):
+            try:
+                arrays.append(column if column.type == field.type else column.cast(field.type))
+            except pyarrow.ArrowException as error:
+                raise ValueError(
+                    f"{self._connector}: the column {field.name} is {field.type}, and a value of "
+                    f"{column.type} does not fit: {error}"
+                ) from None
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _convert_rows(self) -> None:
         rows, self._rows = self._rows, []
@@ -102,10 +138,12 @@ class RowGroup:
             for name, values in zip(self._names, columns, strict=True)
         ]
         if self.schema is None:
-            self.schema = pyarrow.schema(
-                [(name, array.type) for name, array in zip(self._names, arrays, strict=True)]
+            self._decide(
+                pyarrow.schema(
+                    [(name, array.type) for name, array in zip(self._names, arrays, strict=True)]
+                )
             )
-        self._keep(pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema))
+        self._keep(self._fitting(arrays))
 
     def _array(self, name: str, values: list[Any]) -> pyarrow.Array:
         kind = None if self.schema is None else self.schema.field(name).type
@@ -113,7 +151,7 @@ class RowGroup:
             return pyarrow.array(values, type=kind)
         except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
             seen = "" if kind is None else f" is {kind} so far, which schema= can say;"
-            raise ValueError(f"{CONNECTOR}: the column {name}{seen} {error}") from None
+            raise ValueError(f"{self._connector}: the column {name}{seen} {error}") from None
 
     def _keep(self, batch: pyarrow.RecordBatch) -> None:
         self._batches.append(batch)
