@@ -22,6 +22,7 @@ from penstock.on_demand import loader
 
 if TYPE_CHECKING:
     from penstock.connectors.delta.sink import write_delta
+    from penstock.connectors.delta.source import read_delta
     from penstock.connectors.files.csv_files import read_csv, write_csv
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
@@ -67,6 +68,7 @@ __all__ = [
     "from_server_sent_events",
     "from_websocket",
     "read_csv",
+    "read_delta",
     "read_json_lines",
     "read_kafka",
     "read_parquet",
@@ -108,6 +110,7 @@ _load = loader(
         "from_server_sent_events": "sse.source",
         "from_websocket": "websocket.source",
         "read_csv": "files.csv_files",
+        "read_delta": "delta.source",
         "read_json_lines": "files.json_lines",
         "read_kafka": "kafka.source",
         "read_parquet": "parquet.source",

@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import duckdb
 
+from tests.lake.oracles import delta_rows
+
 __all__ = ["READERS", "Verdict", "judge"]
 
 Row = tuple[str, int]
@@ -71,6 +73,11 @@ def parquet_rows(name: str, folder: Path) -> Iterator[Row]:
     yield from found.fetchall()
 
 
+def delta_table_rows(folder: Path) -> Iterator[Row]:
+    for row in delta_rows(folder / "out-delta"):
+        yield row["source"], row["number"]
+
+
 def function_rows(folder: Path) -> Iterator[Row]:
     for line in (folder / "function.txt").read_text().splitlines():
         source, number = line.split()
@@ -83,6 +90,7 @@ READERS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
     "rotated lines": partial(rotated_rows, "read_ndjson", "out-rotated*.jsonl"),
     "rotated csv": partial(rotated_rows, "read_csv", "out-rotated*.csv"),
     "parquet folder": lambda folder: parquet_rows("out-parquet", folder),
+    "delta table": delta_table_rows,
     "sqlite": sqlite_rows,
     "spark parquet": lambda folder: parquet_rows("out-spark", folder),
     "function": function_rows,

@@ -21,10 +21,12 @@ from penstock.connectors import (
     from_server_sent_events,
     from_websocket,
     read_csv,
+    read_delta,
     read_json_lines,
     read_parquet,
     tail_json_lines,
     write_csv,
+    write_delta,
     write_json_lines,
     write_parquet,
     write_sqlite,
@@ -86,6 +88,10 @@ def parquet_rows(settings: Settings) -> Flow[Any]:
     return read_parquet(settings.file("in-parquet")).map(partial(renamed, "parquet"))
 
 
+def delta_rows(settings: Settings) -> Flow[Any]:
+    return read_delta(settings.file("in-delta")).map(partial(renamed, "delta"))
+
+
 def merged(settings: Settings) -> Flow[Any]:
     """The even numbers of one file and the odd ones of another, as they come."""
     even, odd = (read_json_lines(settings.file(f"{name}.jsonl")) for name in ("even", "odd"))
@@ -133,6 +139,7 @@ SOURCES: Final[dict[str, Callable[[Settings], Flow[Any]]]] = {
     "csv": csv_rows,
     "json": json_lines,
     "parquet": parquet_rows,
+    "delta": delta_rows,
     "merge": merged,
     "files": files,
     "tail": growing,
@@ -169,6 +176,7 @@ SINKS: Final[dict[str, Callable[[Settings], Any]]] = {
         settings.file("out-rotated.csv"), COLUMNS, rotate_bytes=ROTATE_BYTES
     ),
     "parquet folder": lambda settings: write_parquet(settings.file("out-parquet")),
+    "delta table": lambda settings: write_delta(settings.file("out-delta")),
     "sqlite": lambda settings: write_sqlite(settings.file("out.db"), "numbers"),
     "spark parquet": lambda settings: write_with_spark("parquet", path=settings.file("out-spark")),
     "function": appending,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+from deltalake import write_deltalake
 from pyarrow.parquet import write_table
 
 from penstock import Flow
@@ -64,12 +65,13 @@ def write_files(folder: Path, count: int) -> None:
 
 
 def write_parts(folder: Path, count: int) -> None:
-    """Some files of several row groups each."""
+    """Some files of several row groups each, and a Delta table of as many versions."""
     folder.mkdir()
     rows = count // PARTS + 1
     for part, first in enumerate(range(0, count, rows)):
         table = pa.table({"number": list(range(first, min(first + rows, count)))})
         write_table(table, folder / f"{part}.parquet", row_group_size=rows // 3 + 1)
+        write_deltalake(folder.with_name("in-delta"), table, mode="append")
 
 
 def write_lines(path: Path, numbers: Iterable[int]) -> None:

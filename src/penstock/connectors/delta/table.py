@@ -52,7 +52,10 @@ class DeltaSink(LakeTable):
     def load(self, *, check: bool = False) -> pyarrow.Schema | None:
         """The newest version; a folder with other files is refused."""
         try:
-            self._table = self._place.load()
+            if self._table is None:
+                self._table = self._place.load()
+            else:
+                self._table.update_incremental()
         except (DeltaError, OSError) as error:
             raise DeliveryRefused(f"{self.name} cannot be read: {words_of(error)}") from None
         if self._table is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import pyarrow
@@ -35,8 +35,11 @@ class RowGroup:
         self.schema = schema
         self._connector = connector
         self._stored = stored
+        self._known: pyarrow.Schema | None = None  # that of batches, which is known to fit
         self._names: list[str] | None = None if schema is None else schema.names
-        self._rows: list[list[Any]] = []
+        self._columns: list[list[Any]] = []
+        self._appends: list[Callable[[Any], None]] = []
+        self._rows = 0  # in these columns
         self._batches: list[pyarrow.RecordBatch] = []
         self._size = 0
         self._bytes = 0
@@ -56,7 +59,9 @@ class RowGroup:
 
     def add(self, element: Any) -> None:
         """Take a row, or an Arrow batch or table of rows."""
-        if isinstance(element, pyarrow.Table):
+        if type(element) is dict and [*element] == self._names:  # the common case, quickly
+            self._add_values(element.values())
+        elif isinstance(element, pyarrow.Table):
             for batch in element.to_batches():
                 self._add_batch(batch)
         elif isinstance(element, pyarrow.RecordBatch):
@@ -72,7 +77,8 @@ class RowGroup:
 
     def clear(self) -> None:
         """Forget what is gathered."""
-        self._rows, self._batches, self._size, self._bytes = [], [], 0, 0
+        self._columns, self._appends, self._rows = [], [], 0
+        self._batches, self._size, self._bytes = [], 0, 0
 
     def _add_row(self, element: Any) -> None:
         if self._names is None:
@@ -83,10 +89,21 @@ class RowGroup:
                     "schema="
                 )
             self._names = [str(name) for name in named]
-        self._rows.append(values_of(self._connector, self._names, element))
+        self._add_values(values_of(self._connector, self._names, element))
+
+    def _add_values(self, values: Iterable[Any]) -> None:
+        for append, value in zip(self._appends or self._new_columns(), values, strict=True):
+            append(value)
         self._size += 1
-        if len(self._rows) >= CHUNK_ROWS:
+        self._rows += 1
+        if self._rows >= CHUNK_ROWS:
             self._convert_rows()
+
+    def _new_columns(self) -> list[Callable[[Any], None]]:
+        """Values are kept by columns: a list for each row would cost more than its conversion."""
+        self._columns = [[] for _ in self._names or ()]
+        self._appends = [column.append for column in self._columns]
+        return self._appends
 
     def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
         self._convert_rows()
@@ -100,14 +117,20 @@ class RowGroup:
                 f"but a batch has {', '.join(plain.schema.names)}"
             )
         same = plain.select(self.schema.names)
-        there = same.schema if self._stored is None else self._stored(same.schema)
-        for mine, other in zip(self.schema, there, strict=True):
+        if same.schema != self._known:
+            self._require_types(same.schema, self.schema)
+        self._keep(self._fitting(same.columns))
+        self._size += same.num_rows
+
+    def _require_types(self, given: pyarrow.Schema, wanted: pyarrow.Schema) -> None:
+        """Refuse columns of which the store would make others."""
+        there = given if self._stored is None else self._stored(given)
+        for mine, other in zip(wanted, there, strict=True):
             if mine.type != other.type:
                 raise ValueError(
                     f"{self._connector}: {mine.name} is {mine.type}, and {other.type} in a batch"
                 )
-        self._keep(self._fitting(same.columns))
-        self._size += same.num_rows
+        self._known = given
 
     def _decide(self, schema: pyarrow.Schema) -> None:
         self.schema = schema if self._stored is None else self._stored(schema)
@@ -128,14 +151,12 @@ class RowGroup:
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _convert_rows(self) -> None:
-        rows, self._rows = self._rows, []
-        if not rows:
+        if not self._rows:
             return
         assert self._names is not None
-        columns = zip(*rows, strict=True)
+        columns, self._columns, self._appends, self._rows = self._columns, [], [], 0
         arrays = [
-            self._array(name, list(values))
-            for name, values in zip(self._names, columns, strict=True)
+            self._array(name, values) for name, values in zip(self._names, columns, strict=True)
         ]
         if self.schema is None:
             self._decide(
