@@ -18,7 +18,7 @@ from penstock.connectors import Writer, write_delta
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.delivery.lives import Checkpoint, live, refused
 from tests.connectors.flights import Departure, Flight
-from tests.lake.oracles import delta_rows
+from tests.lake.delta import delta_rows
 
 PATIENCE = 60
 

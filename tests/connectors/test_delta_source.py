@@ -17,7 +17,7 @@ from penstock.connectors import read_delta, write_delta
 from penstock.flow.resume.planning import CannotResume, resumption_of
 from penstock.testing import ManualSubscriber
 from tests.connectors.delivery.lives import Checkpoint, live
-from tests.lake.oracles import delta_rows
+from tests.lake.delta import delta_rows
 
 Row = dict[str, Any]
 

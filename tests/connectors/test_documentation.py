@@ -28,6 +28,7 @@ MADE: Final[dict[str, Callable[[Path], Any]]] = {
     "serve_websocket": lambda path: connectors.Server,
     "write_csv": lambda path: connectors.write_csv(path, ["a"]).sink,
     "write_delta": lambda path: connectors.write_delta(path).sink,
+    "write_iceberg": lambda path: connectors.write_iceberg("a", "a.b").sink,
     "write_json_lines": lambda path: connectors.write_json_lines(path).sink,
     "write_kafka": lambda path: connectors.write_kafka("localhost:9092", "a").sink,
     "write_parquet": lambda path: connectors.write_parquet(path).sink,

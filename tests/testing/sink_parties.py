@@ -25,6 +25,7 @@ __all__ = [
     "CsvFile",
     "DeltaTable",
     "Forgotten",
+    "IcebergTable",
     "JsonLinesFile",
     "Late",
     "ParquetFolder",
@@ -80,9 +81,23 @@ class DeltaTable(SinkParty):
         return connectors.write_delta(place / "rows")
 
     def stored(self, place: Path) -> Sequence[Any]:
-        from tests.lake.oracles import delta_rows
+        from tests.lake.delta import delta_rows
 
         return delta_rows(place / "rows")
+
+
+class IcebergTable(SinkParty):
+    def make(self, place: Path) -> Any:
+        from tests.lake.iceberg import catalog_in, settings_in
+
+        catalog_in(place).close()
+        return connectors.write_iceberg(settings_in(place), "lake.rows")
+
+    def stored(self, place: Path) -> Sequence[Any]:
+        from tests.lake.iceberg import catalog_in, iceberg_rows
+
+        with closing(catalog_in(place)) as catalog:
+            return iceberg_rows(catalog)
 
 
 class SqliteTable(SinkParty):

@@ -37,7 +37,7 @@ def extent(pytestconfig: pytest.Config) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "name",
     quick(
-        ["JsonLinesFile", "CsvFile", "DeltaTable", "ParquetFolder", "SqliteTable"],
+        ["JsonLinesFile", "CsvFile", "DeltaTable", "IcebergTable", "ParquetFolder", "SqliteTable"],
         ["JsonLinesFile"],
     ),
 )

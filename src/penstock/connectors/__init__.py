@@ -7,6 +7,7 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``files/``               files of lines, JSON or CSV, as sources and sinks
 ``parquet/``             Parquet files as sources and sinks
 ``delta/``               tables of Delta Lake as sources and sinks, without Spark
+``iceberg/``             tables of Apache Iceberg as sources and sinks, without Spark
 ``kafka/``               topics of Kafka as sources and sinks
 ``postgres/``            tables of PostgreSQL as sources and sinks
 ``sqlite/``              tables of SQLite databases as sinks
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from penstock.connectors.files.csv_files import read_csv, write_csv
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
+    from penstock.connectors.iceberg.sink import write_iceberg
     from penstock.connectors.kafka.messages import KafkaMessage, KafkaMessages
     from penstock.connectors.kafka.sink import write_kafka
     from penstock.connectors.kafka.source import read_kafka
@@ -82,6 +84,7 @@ __all__ = [
     "tail_json_lines",
     "write_csv",
     "write_delta",
+    "write_iceberg",
     "write_json_lines",
     "write_kafka",
     "write_parquet",
@@ -124,6 +127,7 @@ _load = loader(
         "tail_json_lines": "files.tail",
         "write_csv": "files.csv_files",
         "write_delta": "delta.sink",
+        "write_iceberg": "iceberg.sink",
         "write_json_lines": "files.json_lines",
         "write_kafka": "kafka.sink",
         "write_parquet": "parquet.sink",
@@ -140,6 +144,7 @@ _EXTRAS = {
     "psycopg": "postgres",
     "psycopg2": "postgres",
     "pyarrow": "parquet",
+    "pyiceberg": "iceberg",
     "redis": "redis",
 }
 

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import duckdb
 
-from tests.lake.oracles import delta_rows
+from tests.lake.delta import delta_rows
 
 __all__ = ["READERS", "Verdict", "judge"]
 

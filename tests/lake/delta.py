@@ -1,4 +1,4 @@
-"""What tables of files hold, as DuckDB reads them: by their own logs, without our code."""
+"""What Delta tables hold, as DuckDB reads it: by the log beside the files, without our code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import duckdb
 
-__all__ = ["delta_files", "delta_rows", "rows_of_files"]
+__all__ = ["delta_rows", "rows_of_files"]
 
 
 def delta_files(table: Path) -> list[str]:
