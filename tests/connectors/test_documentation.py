@@ -29,6 +29,8 @@ MADE: Final[dict[str, Callable[[Path], Any]]] = {
     "write_csv": lambda path: connectors.write_csv(path, ["a"]).sink,
     "write_duckdb": lambda path: connectors.write_duckdb(path, "a").sink,
     "write_jetstream": lambda path: connectors.write_jetstream("nats://a", "a", "a").sink,
+    "write_delta": lambda path: connectors.write_delta(path).sink,
+    "write_iceberg": lambda path: connectors.write_iceberg("a", "a.b").sink,
     "write_json_lines": lambda path: connectors.write_json_lines(path).sink,
     "write_kafka": lambda path: connectors.write_kafka("localhost:9092", "a").sink,
     "write_parquet": lambda path: connectors.write_parquet(path).sink,

@@ -24,7 +24,9 @@ __all__ = [
     "REDIS",
     "CommitsEarly",
     "CsvFile",
+    "DeltaTable",
     "Forgotten",
+    "IcebergTable",
     "JsonLinesFile",
     "Late",
     "NatsStream",
@@ -75,6 +77,30 @@ class ParquetFolder(SinkParty):
             files = f"{place}/rows/*.parquet"
             found = connection.execute("SELECT number, text FROM read_parquet(?)", [files])
             return [{"number": number, "text": text} for number, text in found.fetchall()]
+
+
+class DeltaTable(SinkParty):
+    def make(self, place: Path) -> Any:
+        return connectors.write_delta(place / "rows")
+
+    def stored(self, place: Path) -> Sequence[Any]:
+        from tests.lake.delta import delta_rows
+
+        return delta_rows(place / "rows")
+
+
+class IcebergTable(SinkParty):
+    def make(self, place: Path) -> Any:
+        from tests.lake.iceberg import catalog_in, settings_in
+
+        catalog_in(place).close()
+        return connectors.write_iceberg(settings_in(place), "lake.rows")
+
+    def stored(self, place: Path) -> Sequence[Any]:
+        from tests.lake.iceberg import catalog_in, iceberg_rows
+
+        with closing(catalog_in(place)) as catalog:
+            return iceberg_rows(catalog)
 
 
 class SqliteTable(SinkParty):

@@ -36,7 +36,11 @@ def extent(pytestconfig: pytest.Config) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name", quick(["JsonLinesFile", "CsvFile", "ParquetFolder", "SqliteTable"], ["JsonLinesFile"])
+    "name",
+    quick(
+        ["JsonLinesFile", "CsvFile", "DeltaTable", "IcebergTable", "ParquetFolder", "SqliteTable"],
+        ["JsonLinesFile"],
+    ),
 )
 def test_our_sinks_stand_it(name: str, tmp_path: Path, extent: dict[str, Any]) -> None:
     report = verify_sink(getattr(sink_parties, name)(), tmp_path, **extent)

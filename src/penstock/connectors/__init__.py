@@ -6,6 +6,8 @@ A part is loaded when it is used, and with it the packages that it needs.
 ``sse/``                 server-sent events as sources and sinks
 ``files/``               files of lines, JSON or CSV, as sources and sinks
 ``parquet/``             Parquet files as sources and sinks
+``delta/``               tables of Delta Lake as sources and sinks, without Spark
+``iceberg/``             tables of Apache Iceberg as sources and sinks, without Spark
 ``kafka/``               topics of Kafka as sources and sinks
 ``postgres/``            tables of PostgreSQL as sources and sinks
 ``sqlite/``              tables of SQLite databases as sources and sinks
@@ -22,11 +24,14 @@ from typing import TYPE_CHECKING, Any
 from penstock.on_demand import loader
 
 if TYPE_CHECKING:
+    from penstock.connectors.delta.sink import write_delta
+    from penstock.connectors.delta.source import read_delta
     from penstock.connectors.duckdb.sink import write_duckdb
     from penstock.connectors.duckdb.source import read_duckdb
     from penstock.connectors.files.csv_files import read_csv, write_csv
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
+    from penstock.connectors.iceberg.sink import write_iceberg
     from penstock.connectors.kafka.messages import KafkaMessage, KafkaMessages
     from penstock.connectors.kafka.sink import write_kafka
     from penstock.connectors.kafka.source import read_kafka
@@ -74,6 +79,7 @@ __all__ = [
     "from_server_sent_events",
     "from_websocket",
     "read_csv",
+    "read_delta",
     "read_duckdb",
     "read_jetstream",
     "read_json_lines",
@@ -89,7 +95,9 @@ __all__ = [
     "serve_websocket",
     "tail_json_lines",
     "write_csv",
+    "write_delta",
     "write_duckdb",
+    "write_iceberg",
     "write_jetstream",
     "write_json_lines",
     "write_kafka",
@@ -122,6 +130,7 @@ _load = loader(
         "read_csv": "files.csv_files",
         "read_duckdb": "duckdb.source",
         "read_jetstream": "nats.source",
+        "read_delta": "delta.source",
         "read_json_lines": "files.json_lines",
         "read_kafka": "kafka.source",
         "read_parquet": "parquet.source",
@@ -137,6 +146,8 @@ _load = loader(
         "write_csv": "files.csv_files",
         "write_duckdb": "duckdb.sink",
         "write_jetstream": "nats.sink",
+        "write_delta": "delta.sink",
+        "write_iceberg": "iceberg.sink",
         "write_json_lines": "files.json_lines",
         "write_kafka": "kafka.sink",
         "write_parquet": "parquet.sink",
@@ -151,9 +162,11 @@ _EXTRAS = {
     "confluent_kafka": "kafka",
     "duckdb": "duckdb",
     "nats": "nats",
+    "deltalake": "delta",
     "psycopg": "postgres",
     "psycopg2": "postgres",
     "pyarrow": "parquet",
+    "pyiceberg": "iceberg",
     "redis": "redis",
 }
 

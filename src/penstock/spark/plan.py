@@ -149,6 +149,8 @@ def resume_mode(
     if resume == "none":
         return LIVE
     source = None if resume == "from_start" else source_of(publisher)
+    if source is not None and source.paired is not None:
+        source = None  # it knows its positions, and has no need to be told
     if source is not None and position_of is None is source.position_of:
         raise ValueError(NO_POSITIONS)
     try:

@@ -14,6 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import duckdb
 
+from tests.lake.delta import delta_rows
+
 __all__ = ["READERS", "Verdict", "judge"]
 
 Row = tuple[str, int]
@@ -76,6 +78,11 @@ def parquet_rows(name: str, folder: Path) -> Iterator[Row]:
     yield from found.fetchall()
 
 
+def delta_table_rows(folder: Path) -> Iterator[Row]:
+    for row in delta_rows(folder / "out-delta"):
+        yield row["source"], row["number"]
+
+
 def function_rows(folder: Path) -> Iterator[Row]:
     for line in (folder / "function.txt").read_text().splitlines():
         source, number = line.split()
@@ -91,6 +98,7 @@ READERS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
     "sqlite": partial(sqlite_rows, "numbers"),
     "sqlite too": partial(sqlite_rows, "again"),
     "duckdb": duckdb_rows,
+    "delta table": delta_table_rows,
     "spark parquet": lambda folder: parquet_rows("out-spark", folder),
     "function": function_rows,
 }

@@ -21,12 +21,14 @@ from penstock.connectors import (
     from_server_sent_events,
     from_websocket,
     read_csv,
+    read_delta,
     read_duckdb,
     read_json_lines,
     read_parquet,
     read_sqlite,
     tail_json_lines,
     write_csv,
+    write_delta,
     write_duckdb,
     write_json_lines,
     write_parquet,
@@ -86,7 +88,11 @@ def json_lines(settings: Settings) -> Flow[Any]:
 
 
 def parquet_rows(settings: Settings) -> Flow[Any]:
-    return read_parquet(settings.file("in.parquet")).map(partial(renamed, "parquet"))
+    return read_parquet(settings.file("in-parquet")).map(partial(renamed, "parquet"))
+
+
+def delta_rows(settings: Settings) -> Flow[Any]:
+    return read_delta(settings.file("in-delta")).map(partial(renamed, "delta"))
 
 
 def sqlite_rows(settings: Settings) -> Flow[Any]:
@@ -148,6 +154,7 @@ SOURCES: Final[dict[str, Callable[[Settings], Flow[Any]]]] = {
     "parquet": parquet_rows,
     "sqlite": sqlite_rows,
     "duckdb": duckdb_rows,
+    "delta": delta_rows,
     "merge": merged,
     "files": files,
     "tail": growing,
@@ -184,6 +191,7 @@ SINKS: Final[dict[str, Callable[[Settings], Any]]] = {
         settings.file("out-rotated.csv"), COLUMNS, rotate_bytes=ROTATE_BYTES
     ),
     "parquet folder": lambda settings: write_parquet(settings.file("out-parquet")),
+    "delta table": lambda settings: write_delta(settings.file("out-delta")),
     "sqlite": lambda settings: write_sqlite(settings.file("out.db"), "numbers"),
     "sqlite too": lambda settings: write_sqlite(settings.file("out.db"), "again"),
     "duckdb": lambda settings: write_duckdb(settings.file("out.duckdb"), "numbers"),

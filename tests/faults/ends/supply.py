@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
+from deltalake import write_deltalake
 from pyarrow.parquet import write_table
 
 from penstock import Flow
@@ -20,6 +21,7 @@ from penstock.connectors import Request, serve_server_sent_events, serve_websock
 __all__ = ["supplied"]
 
 LINES_AT_ONCE: Final = 50
+PARTS: Final = 4
 PAUSE: Final = 0.1
 """The seconds between two additions to the file that grows, so that it does while it is read."""
 
@@ -61,7 +63,7 @@ def write_files(folder: Path, count: int) -> None:
     write_lines(folder / "first.jsonl", range(count // 2))
     write_lines(folder / "empty.jsonl", ())
     write_lines(folder / "last.jsonl", range(count // 2, count + 1))
-    write_table(pa.table({"number": list(range(count))}), folder / "in.parquet")
+    write_parts(folder / "in-parquet", count)
     write_databases(folder, count)
 
 
@@ -72,6 +74,16 @@ def write_databases(folder: Path, count: int) -> None:
         database.commit()
     with duckdb.connect(str(folder / "in.duckdb")) as database:
         database.execute(f"CREATE TABLE numbers AS SELECT range AS number FROM range({count})")
+
+
+def write_parts(folder: Path, count: int) -> None:
+    """Some files of several row groups each, and a Delta table of as many versions."""
+    folder.mkdir()
+    rows = count // PARTS + 1
+    for part, first in enumerate(range(0, count, rows)):
+        table = pa.table({"number": list(range(first, min(first + rows, count)))})
+        write_table(table, folder / f"{part}.parquet", row_group_size=rows // 3 + 1)
+        write_deltalake(folder.with_name("in-delta"), table, mode="append")
 
 
 def write_lines(path: Path, numbers: Iterable[int]) -> None:

@@ -16,8 +16,8 @@ from typing import Any, BinaryIO, Final
 import pyarrow
 from pyarrow.parquet import ParquetFile, ParquetWriter
 
-from penstock.connectors.parquet.rows import CONNECTOR, RowGroup
 from penstock.connectors.shared import durable_files
+from penstock.connectors.shared.arrow_rows import RowGroup
 from penstock.connectors.shared.durable_files import (
     IfExists,
     has_planned,
@@ -35,6 +35,7 @@ __all__ = [
     "write_parquet",
 ]
 
+CONNECTOR: Final = "write_parquet"
 FILE_ROWS: Final = 1_000_000
 FILE_BYTES: Final = 128 << 20
 
@@ -141,7 +142,7 @@ class ParquetFolder:
         self._file_rows = file_rows
         self._file_bytes = file_bytes
         self._lock: int | None = None
-        self._group = RowGroup(schema)
+        self._group = RowGroup(CONNECTOR, schema)
         self._file: UnfinishedFile | None = None
         self._next_part = 0
         self._progress = BatchProgress(str(folder))
@@ -164,7 +165,7 @@ class ParquetFolder:
         except BaseException:
             self._leave()
             raise
-        self._group = RowGroup(self._schema or start.schema)
+        self._group = RowGroup(CONNECTOR, self._schema or start.schema)
         self._next_part = start.next_part
 
     def begin(self, batch: int) -> bool:

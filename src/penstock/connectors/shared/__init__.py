@@ -7,6 +7,8 @@
                               where a row stands
 ``query_reading.py``          one reading of a query: where it stands, when it asks again, and when
                               it is over
+``row_files.py``              sources whose rows lie in files, in an order that stays: each row has
+                              a place, to go on after
 ``access.py``                 what a source shows to a server so that it is let in, and whom it
                               trusts
 ``tls.py``                    transport encryption: whom a source trusts, and what each side shows
@@ -25,6 +27,10 @@
 ``connection_errors.py``      how an error of a connection is told: in the log, which nobody can
                               fill, and at the other end
 ``writer.py``                 the subscriber that every sink among the connectors is
+``arrow_rows.py``             elements as Arrow batches with one schema, gathered until they make a
+                              row group
+``lake_table.py``             the base of sinks that store all rows of a batch and its number in one
+                              commit
 ``table_shape.py``            tables as the user wants them: names, columns with their types, keys,
                               and the SQL for that
 ``rows.py``                   elements as rows: the values of a dictionary, and the rows of an Arrow

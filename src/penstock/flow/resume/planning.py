@@ -23,6 +23,7 @@ from penstock.flow.resume.resumption import (
     CannotResume,
     CombinedResumption,
     CountedResumption,
+    PairedResumption,
     Resumption,
     SourceResumption,
     StatelessResumption,
@@ -60,7 +61,14 @@ def resumption_of(publisher: Publisher[Any], *, repeatable: bool = False) -> Res
         start, stages = of_origin(origin, stages[:1], repeatable=repeatable), stages[1:]
     else:
         start = of_origin(origin, (), repeatable=repeatable)
-    return with_stages(start, stages, repeatable=repeatable)
+    try:
+        return with_stages(start, stages, repeatable=repeatable)
+    except CannotResume:
+        if not isinstance(origin, Resumable) or not origin.repeats:
+            raise
+        # A stage remembers what came before, so all of it has to come again.
+        counted = CountedResumption(BaseFlow._from(origin))
+        return with_stages(counted, stages, repeatable=repeatable)
 
 
 def of_origin(origin: Origin, portions: Sequence[AnyStage], *, repeatable: bool) -> Resumption:
@@ -88,6 +96,8 @@ def of_source(origin: Origin, *, repeatable: bool) -> Resumption:
         raise CannotResume(
             f"{named(origin)} can neither give its elements again nor go on after one; {SAME}"
         )
+    if origin.paired is not None:
+        return PairedResumption(origin)
     if origin.position_of is None:
         raise CannotResume(
             f"{named(origin)} does not know the positions of its elements; write "

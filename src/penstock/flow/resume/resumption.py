@@ -35,6 +35,7 @@ __all__ = [
     "CannotResume",
     "CombinedResumption",
     "CountedResumption",
+    "PairedResumption",
     "PositionedElement",
     "Resumption",
     "SourceResumption",
@@ -165,6 +166,22 @@ class SourceResumption(Resumption):
                 f"could go on; {LIVE}"
             )
         return PositionedElement(position, element)
+
+
+class PairedResumption(Resumption):
+    """A source that goes on after a position, and gives each element together with its own."""
+
+    def __init__(self, origin: Resumable) -> None:
+        self._origin = origin
+
+    def positioned(self, position: Any) -> Flow[PositionedElement]:
+        """Those that the source gives."""
+        return BaseFlow._from(self._origin.paired_at(position))
+
+    def recorded(self, position: Any) -> None:
+        """The source may forget it now."""
+        if self._origin.on_recorded is not None:
+            self._origin.on_recorded(position)
 
 
 class BoundaryResumption(Resumption):

@@ -260,6 +260,9 @@ class Resumable(Origin):
     ``position_of``  tells the position of an element, if it can
     ``on_recorded``  is told up to which position elements are stored, by a run that stores them, on
                      the thread that does so
+    ``paired``       makes the same publisher of ``PositionedElement``, where elements do not tell
+                     their positions and the publisher knows them
+    ``repeats``      whether it gives the same elements each time as well
     """
 
     checked = True
@@ -272,10 +275,16 @@ class Resumable(Origin):
         position_of: Callable[[Any], Any] | None = None,
         *,
         on_recorded: Callable[[Any], object] | None = None,
+        paired: Callable[[Any], Publisher[Any]] | None = None,
+        repeats: bool = False,
+        waits: bool = True,
     ) -> None:
         super().__init__(name)
         self.position_of = position_of
         self.on_recorded = on_recorded
+        self.paired = paired
+        self.repeats = repeats
+        self.waits = waits
         self._factory = factory
         self._position: object = None
 
@@ -283,6 +292,13 @@ class Resumable(Origin):
         """The same source, after another position."""
         other = copy(self)
         other._position = position
+        return other
+
+    def paired_at(self, position: object) -> Resumable:
+        """The same, with ``PositionedElement`` for each element."""
+        assert self.paired is not None
+        other = self.at(position)
+        other._factory = self.paired
         return other
 
     def open(self, run: RunContext, per_output: int) -> Elements:

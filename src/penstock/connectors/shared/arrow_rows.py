@@ -1,0 +1,179 @@
+"""Elements as Arrow batches with one schema, gathered until they make a row group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+import pyarrow
+
+from penstock.connectors.shared.formats import fields_of, values_of
+from penstock.runtime import shorten
+
+__all__ = ["RowGroup"]
+
+CHUNK_ROWS: Final = 4_096
+GROUP_ROWS: Final = 65_536
+GROUP_BYTES: Final = 64 << 20
+
+
+class RowGroup:
+    """Gathers rows and batches; what it holds is bounded by ``is_full``.
+
+    ``schema``  that of all of them; if ``None``, the first rows decide
+    ``stored``  what the store makes of a schema, if it does not have all types of Arrow; batches
+                that become the same by it are converted; called on the thread that adds
+    """
+
+    def __init__(
+        self,
+        connector: str,
+        schema: pyarrow.Schema | None,
+        *,
+        stored: Callable[[pyarrow.Schema], pyarrow.Schema] | None = None,
+    ) -> None:
+        self.schema = schema
+        self._connector = connector
+        self._stored = stored
+        self._known: pyarrow.Schema | None = None  # that of batches, which is known to fit
+        self._names: list[str] | None = None if schema is None else schema.names
+        self._columns: list[list[Any]] = []
+        self._appends: list[Callable[[Any], None]] = []
+        self._rows = 0  # in these columns
+        self._batches: list[pyarrow.RecordBatch] = []
+        self._size = 0
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    @property
+    def bytes(self) -> int:
+        """About what it holds; the last few rows are not counted yet."""
+        return self._bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to ``take``."""
+        return self._size >= GROUP_ROWS or self._bytes >= GROUP_BYTES
+
+    def add(self, element: Any) -> None:
+        """Take a row, or an Arrow batch or table of rows."""
+        if type(element) is dict and [*element] == self._names:  # the common case, quickly
+            self._add_values(element.values())
+        elif isinstance(element, pyarrow.Table):
+            for batch in element.to_batches():
+                self._add_batch(batch)
+        elif isinstance(element, pyarrow.RecordBatch):
+            self._add_batch(element)
+        else:
+            self._add_row(element)
+
+    def take(self) -> pyarrow.Table:
+        """All that was gathered; afterwards it is empty."""
+        self._convert_rows()
+        batches, self._batches, self._size, self._bytes = self._batches, [], 0, 0
+        return pyarrow.Table.from_batches(batches, schema=self.schema)
+
+    def clear(self) -> None:
+        """Forget what is gathered."""
+        self._columns, self._appends, self._rows = [], [], 0
+        self._batches, self._size, self._bytes = [], 0, 0
+
+    def _add_row(self, element: Any) -> None:
+        if self._names is None:
+            named = fields_of(element)
+            if named is None:
+                raise ValueError(
+                    f"{self._connector}: {shorten(element)} has no names for its values; give "
+                    "schema="
+                )
+            self._names = [str(name) for name in named]
+        self._add_values(values_of(self._connector, self._names, element))
+
+    def _add_values(self, values: Iterable[Any]) -> None:
+        for append, value in zip(self._appends or self._new_columns(), values, strict=True):
+            append(value)
+        self._size += 1
+        self._rows += 1
+        if self._rows >= CHUNK_ROWS:
+            self._convert_rows()
+
+    def _new_columns(self) -> list[Callable[[Any], None]]:
+        """Values are kept by columns: a list for each row would cost more than its conversion."""
+        self._columns = [[] for _ in self._names or ()]
+        self._appends = [column.append for column in self._columns]
+        return self._appends
+
+    def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
+        self._convert_rows()
+        plain = batch.replace_schema_metadata(None)
+        if self.schema is None:
+            self._decide(plain.schema)
+        assert self.schema is not None
+        if sorted(plain.schema.names) != sorted(self.schema.names):
+            raise ValueError(
+                f"{self._connector}: the columns are {', '.join(self.schema.names)}, "
+                f"but a batch has {', '.join(plain.schema.names)}"
+            )
+        same = plain.select(self.schema.names)
+        if same.schema != self._known:
+            self._require_types(same.schema, self.schema)
+        self._keep(self._fitting(same.columns))
+        self._size += same.num_rows
+
+    def _require_types(self, given: pyarrow.Schema, wanted: pyarrow.Schema) -> None:
+        """Refuse columns of which the store would make others."""
+        there = given if self._stored is None else self._stored(given)
+        for mine, other in zip(wanted, there, strict=True):
+            if mine.type != other.type:
+                raise ValueError(
+                    f"{self._connector}: {mine.name} is {mine.type}, and {other.type} in a batch"
+                )
+        self._known = given
+
+    def _decide(self, schema: pyarrow.Schema) -> None:
+        self.schema = schema if self._stored is None else self._stored(schema)
+        self._names = list(schema.names)
+
+    def _fitting(self, columns: list[pyarrow.Array]) -> pyarrow.RecordBatch:
+        """The columns with the types of the store, which may be less exact."""
+        assert self.schema is not None
+        arrays = []
+        for field, column in zip(self.schema, columns, strict=True):
+            try:
+                arrays.append(column if column.type == field.type else column.cast(field.type))
+            except pyarrow.ArrowException as error:
+                raise ValueError(
+                    f"{self._connector}: the column {field.name} is {field.type}, and a value of "
+                    f"{column.type} does not fit: {error}"
+                ) from None
+        return pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def _convert_rows(self) -> None:
+        if not self._rows:
+            return
+        assert self._names is not None
+        columns, self._columns, self._appends, self._rows = self._columns, [], [], 0
+        arrays = [
+            self._array(name, values) for name, values in zip(self._names, columns, strict=True)
+        ]
+        if self.schema is None:
+            self._decide(
+                pyarrow.schema(
+                    [(name, array.type) for name, array in zip(self._names, arrays, strict=True)]
+                )
+            )
+        self._keep(self._fitting(arrays))
+
+    def _array(self, name: str, values: list[Any]) -> pyarrow.Array:
+        kind = None if self.schema is None else self.schema.field(name).type
+        try:
+            return pyarrow.array(values, type=kind)
+        except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
+            seen = "" if kind is None else f" is {kind} so far, which schema= can say;"
+            raise ValueError(f"{self._connector}: the column {name}{seen} {error}") from None
+
+    def _keep(self, batch: pyarrow.RecordBatch) -> None:
+        self._batches.append(batch)
+        self._bytes += batch.nbytes

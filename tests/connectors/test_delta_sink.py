@@ -1,0 +1,282 @@
+"""Tables of Delta Lake as sinks, read back by DuckDB, by the log of the table, and by delta-rs."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from penstock import Flow
+from penstock.connectors import Writer, write_delta
+from penstock.delivery import DeliveryRefused, Epoch
+from tests.connectors.delivery.lives import Checkpoint, live, refused
+from tests.connectors.flights import Departure, Flight
+from tests.lake.delta import delta_rows
+
+PATIENCE = 60
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return tmp_path / "flights"
+
+
+def written(writer: Writer, *elements: Any) -> None:
+    Flow.of(*elements).subscribe(writer)
+    assert writer.wait(PATIENCE)
+    assert writer.error is None
+
+
+def lived(checkpoint: Checkpoint, writer: Writer, batches: list[list[Any]]) -> None:
+    for _ in live(checkpoint, writer, batches):
+        pass
+
+
+def seen(table: Path) -> list[Any]:
+    """Two readers agree on the rows, in any order."""
+    rows = delta_rows(table)
+    other = DeltaTable(table).to_pyarrow_table().to_pylist()
+    assert sorted(map(repr, other)) == sorted(map(repr, rows))
+    return rows
+
+
+def numbers(*given: int) -> list[dict[str, int]]:
+    return [{"n": number} for number in given]
+
+
+def test_rows_and_batches_become_one_table(table: Path) -> None:
+    schema = pyarrow.schema([("origin", pyarrow.string()), ("delay", pyarrow.float64())])
+    batch = pyarrow.RecordBatch.from_pydict({"delay": [3.5], "origin": ["BOS"]})
+    written(
+        write_delta(table, schema=schema),
+        {"delay": 1, "origin": "JFK"},
+        batch,
+        Flight("EWR", None),
+        pyarrow.table({"origin": ["SFO"], "delay": [4.0]}),
+        Departure("LGA", 2.5),
+        ("DCA", 5),
+    )
+    assert [tuple(row.values()) for row in seen(table)] == [
+        ("JFK", 1.0), ("BOS", 3.5), ("EWR", None), ("SFO", 4.0), ("LGA", 2.5), ("DCA", 5.0),
+    ]  # fmt: skip
+
+
+def test_a_batch_is_a_commit_that_says_its_number(table: Path) -> None:
+    checkpoint = Checkpoint()
+    lived(checkpoint, write_delta(table), [numbers(1, 2), [], numbers(3)])
+    found = DeltaTable(table)
+    assert found.version() == 1
+    assert found.transaction_version("penstock") == 2
+    assert DeltaTable(table, version=0).transaction_version("penstock") == 0
+    assert seen(table) == numbers(1, 2, 3)
+    words = write_delta(table).sink.check(checkpoint.begin_run())
+    assert words == f"goes on in the Delta table {table} after batch 2"
+    lived(checkpoint, write_delta(table), [numbers(1, 2), [], numbers(3)])
+    assert DeltaTable(table).version() == 1
+
+
+def test_types_that_delta_does_not_have_become_those_that_it_has(table: Path) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678_901, UTC)
+    batch = pyarrow.table(
+        {
+            "text": pyarrow.array(["é"]).dictionary_encode(),
+            "large": pyarrow.array(["a"], pyarrow.large_string()),
+            "moment": pyarrow.array([moment], pyarrow.timestamp("ns", "UTC")),
+            "count": pyarrow.array([7], pyarrow.uint32()),
+            "price": pyarrow.array([Decimal("1.50")]),
+            "parts": pyarrow.array([[{"a": 1}]]),
+        }
+    )
+    for _ in range(2):
+        written(write_delta(table), batch)
+    row = {
+        "text": "é", "large": "a", "moment": moment, "count": 7, "price": Decimal("1.50"),
+        "parts": [{"a": 1}],
+    }  # fmt: skip
+    assert DeltaTable(table).to_pyarrow_table().to_pylist() == [row, row]
+    finer = pyarrow.array([1_001], pyarrow.timestamp("ns", "UTC"))
+    other = batch.set_column(2, "moment", finer)
+    sink = write_delta(table).sink
+    sink.open(None)
+    with pytest.raises(ValueError, match="the column moment is timestamp.us, tz=UTC., and a value"):
+        sink(other)
+    sink.close()
+    with pytest.raises(ValueError, match="Delta Lake has no type for one of the columns t time64"):
+        write_delta(table, schema=pyarrow.schema([("t", pyarrow.time64("us"))]))
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ({"n": "late"}, "the column n is int64 so far, which schema= can say; .*late"),
+        ({"m": 2}, "the columns are n, but an element has m"),
+        ({"n": 2, "m": 3}, "the columns are n, but an element has n, m"),
+        (7, "an element has n, not so 7"),
+        (pyarrow.RecordBatch.from_pydict({"m": [1]}), "the columns are n, but a batch has m"),
+        (pyarrow.RecordBatch.from_pydict({"n": ["1"]}), "n is int64, and string in a batch"),
+    ],
+)
+def test_another_schema_in_the_middle_is_one_clear_line(
+    table: Path, second: Any, words: str
+) -> None:
+    checkpoint = Checkpoint()
+    lived(checkpoint, write_delta(table), [numbers(1)])
+    for sink in (write_delta(table).sink,):
+        sink.open(checkpoint.begin_run())
+        sink.begin(1)
+
+        def give(sink: Any = sink) -> None:
+            sink(second)
+            sink.commit(1)
+
+        with pytest.raises(ValueError, match=f"^write_delta: .*{words}"):
+            give()
+        sink.close()
+    assert seen(table) == numbers(1)
+
+
+def test_a_table_with_other_columns_is_refused(table: Path) -> None:
+    written(write_delta(table), *numbers(1))
+    for schema, words in (
+        ([("m", pyarrow.int64())], "has the columns n, and the rows have m"),
+        ([("n", pyarrow.string())], "has int64 for n, and the rows have string"),
+    ):
+        assert words in refused(write_delta(table, schema=pyarrow.schema(schema)), None)
+    assert "is partitioned by nothing, and not by n" in refused(
+        write_delta(table, partition_by="n"), None
+    )
+
+
+def test_a_table_that_others_alter_is_refused_at_the_next_batch(table: Path) -> None:
+    sink = write_delta(table).sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
+    sink({"n": 1})
+    sink.commit(0)
+    write_deltalake(table, pyarrow.table({"n": [2], "m": [3]}), mode="append", schema_mode="merge")
+    sink.begin(1)
+    sink({"n": 4})
+    with pytest.raises(DeliveryRefused, match="has the columns n, m, and the rows have n"):
+        sink.commit(1)
+    sink.close()
+
+
+def test_rows_of_others_stay_and_may_come_at_any_time(table: Path) -> None:
+    write_deltalake(table, pyarrow.table({"n": [9]}))
+    checkpoint = Checkpoint()
+    assert write_delta(table).sink.check(Epoch.begun()) == f"adds to the Delta table {table}"
+    life = live(checkpoint, write_delta(table), [numbers(1), numbers(2)])
+    for step in life:
+        if step == "begun":
+            write_deltalake(table, pyarrow.table({"n": [8]}), mode="append")
+    assert sorted(row["n"] for row in seen(table)) == [1, 2, 8, 8, 9]
+
+
+def test_two_pipelines_have_a_name_each(table: Path) -> None:
+    first, second = Checkpoint(), Checkpoint()
+    lived(first, write_delta(table, name="first"), [numbers(1)])
+    lived(second, write_delta(table, name="second"), [numbers(2)])
+    lived(first, write_delta(table, name="first"), [numbers(1), numbers(3)])
+    assert seen(table) == numbers(1, 2, 3)
+
+
+def test_another_and_an_older_checkpoint_are_refused(table: Path) -> None:
+    checkpoint = Checkpoint()
+    lived(checkpoint, write_delta(table), [numbers(1), numbers(2)])
+    assert "was written from another checkpoint" in refused(write_delta(table), Epoch.begun())
+    older = Epoch.begun(checkpoint.starts, 0)
+    assert "it was restored from an older backup" in refused(write_delta(table), older)
+    assert seen(table) == numbers(1, 2)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_rival_within_the_commit_is_refused(table: Path, is_there: bool) -> None:
+    """Between the look at the mark and the commit another run of the same batch comes through."""
+    epoch = Epoch.begun()
+    if is_there:
+        write_deltalake(table, pyarrow.table({"n": [0]}))
+    sink: Any = write_delta(table).sink
+    rival: Any = write_delta(table).sink
+    sink.open(epoch)
+    sink.begin(0)
+    sink({"n": 1})
+    store = sink.store
+
+    def late(*arguments: Any) -> None:
+        rival.open(epoch)
+        rival.begin(0)
+        rival({"n": 1})
+        rival.commit(0)
+        rival.close()
+        store(*arguments)
+
+    sink.store = late
+    with pytest.raises(DeliveryRefused, match="was written by another pipeline since") as caught:
+        sink.commit(0)
+    assert "\n" not in str(caught.value)
+    sink.close()
+    assert seen(table) == numbers(*[0] * is_there, 1)
+
+
+def test_a_stale_commit_under_our_name_is_refused_by_delta_itself(table: Path) -> None:
+    """What the promise rests on, in the words of the library: with retries as with none."""
+    lived(Checkpoint(), write_delta(table), [numbers(1)])
+    stale = DeltaTable(table)
+    properties = CommitProperties(app_transactions=[Transaction("penstock", 1, None)])
+    rows = pyarrow.table({"n": [2]})
+    write_deltalake(DeltaTable(table), rows, mode="append", commit_properties=properties)
+    with pytest.raises(Exception, match="Concurrent transaction failed"):
+        write_deltalake(stale, rows, mode="append", commit_properties=properties)
+
+
+def test_partitions_are_those_that_were_said(table: Path) -> None:
+    rows = [{"origin": "JFK", "n": 1}, {"origin": "EWR", "n": 2}]
+    written(write_delta(table, partition_by="origin"), *rows)
+    written(write_delta(table, partition_by=["origin"]), *rows)
+    assert DeltaTable(table).metadata().partition_columns == ["origin"]
+    found = DeltaTable(table).to_pyarrow_table().to_pylist()
+    assert sorted(map(repr, found)) == sorted(map(repr, [*rows, *rows]))
+
+
+def test_places_that_are_no_table_are_refused(table: Path) -> None:
+    table.mkdir()
+    assert write_delta(table).sink.check(None) == f"makes the Delta table {table}"
+    (table / "notes.txt").write_text("mine")
+    assert "holds notes.txt and is no Delta table" in refused(write_delta(table), None)
+    shutil.rmtree(table)
+    written(write_delta(table), *numbers(1))
+    (log,) = (table / "_delta_log").glob("*.json")
+    log.write_text("{")
+    assert "cannot be read" in refused(write_delta(table), None)
+    log.unlink()
+    assert "holds _delta_log and is no Delta table" in refused(write_delta(table), Epoch.begun())
+
+
+def test_arguments_that_cannot_be_used_are_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    make: Any = partial(write_delta, tmp_path / "flights")
+    with pytest.raises(NotADirectoryError, match="needs a folder, and .*file is a file"):
+        write_delta(tmp_path / "file")
+    with pytest.raises(FileNotFoundError, match="there is no folder .*no for flights"):
+        write_delta(tmp_path / "no" / "flights")
+    with pytest.raises(TypeError, match="schema must be a pyarrow.Schema, not 'n long'"):
+        make(schema="n long")
+    with pytest.raises(ValueError, match="name must not be empty"):
+        make(name="")
+    with pytest.raises(TypeError, match="storage_options must be a dict of texts, not an") as error:
+        make(storage_options={"key": ["secret"]})
+    assert "secret" not in str(error.value)
+
+
+def test_credentials_are_never_shown() -> None:
+    sink: Any = write_delta(
+        "s3://me:secret@bucket/flights", storage_options={"aws_secret_access_key": "secret"}
+    ).sink
+    assert "secret" not in f"{sink.name} {sink._place!r} {sink._place}"

@@ -1,0 +1,252 @@
+"""Tables of Iceberg as sinks, read back by DuckDB, by the manifests, and by pyiceberg."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyiceberg.catalog import Catalog
+
+from penstock import Flow
+from penstock.connectors import Writer, write_iceberg
+from penstock.delivery import DeliveryRefused, Epoch
+from tests.connectors.delivery.lives import Checkpoint, live, refused
+from tests.connectors.flights import Departure, Flight
+from tests.lake.iceberg import catalog_in, iceberg_rows, settings_in
+
+PATIENCE = 60
+NAME = "lake.rows"
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    made = catalog_in(tmp_path)
+    yield made
+    made.close()
+
+
+def written(writer: Writer, *elements: Any) -> None:
+    Flow.of(*elements).subscribe(writer)
+    assert writer.wait(PATIENCE)
+    assert writer.error is None
+
+
+def lived(checkpoint: Checkpoint, writer: Writer, batches: list[list[Any]]) -> None:
+    for _ in live(checkpoint, writer, batches):
+        pass
+
+
+def seen(catalog: Catalog) -> list[Any]:
+    """Two readers agree on the rows, in any order."""
+    rows = iceberg_rows(catalog)
+    other = catalog.load_table(NAME).scan().to_arrow().to_pylist()
+    assert sorted(map(repr, other)) == sorted(map(repr, rows))
+    return rows
+
+
+def numbers(*given: int) -> list[dict[str, int]]:
+    return [{"n": number} for number in given]
+
+
+def test_rows_and_batches_become_one_table(catalog: Catalog, tmp_path: Path) -> None:
+    schema = pyarrow.schema([("origin", pyarrow.string()), ("delay", pyarrow.float64())])
+    batch = pyarrow.RecordBatch.from_pydict({"delay": [3.5], "origin": ["BOS"]})
+    written(
+        write_iceberg(settings_in(tmp_path), NAME, schema=schema),
+        {"delay": 1, "origin": "JFK"},
+        batch,
+        Flight("EWR", None),
+        pyarrow.table({"origin": ["SFO"], "delay": [4.0]}),
+        Departure("LGA", 2.5),
+        ("DCA", 5),
+    )
+    assert [tuple(row.values()) for row in seen(catalog)] == [
+        ("JFK", 1.0), ("BOS", 3.5), ("EWR", None), ("SFO", 4.0), ("LGA", 2.5), ("DCA", 5.0),
+    ]  # fmt: skip
+
+
+def test_a_batch_is_a_commit_that_says_its_number(catalog: Catalog) -> None:
+    checkpoint = Checkpoint()
+    batches = [numbers(1, 2), [], numbers(3)]
+    lived(checkpoint, write_iceberg(catalog, NAME), batches)
+    table = catalog.load_table(NAME)
+    assert len(table.snapshots()) == 2
+    assert '"batch": 2' in table.properties["penstock.mark"]
+    assert "commit.retry.num-retries" not in table.properties
+    assert seen(catalog) == numbers(1, 2, 3)
+    words = write_iceberg(catalog, NAME).sink.check(checkpoint.begin_run())
+    assert words == "goes on in the Iceberg table lake.rows after batch 2"
+    lived(checkpoint, write_iceberg(catalog, NAME), batches)
+    assert len(catalog.load_table(NAME).snapshots()) == 2
+
+
+def test_types_that_iceberg_does_not_have_become_those_that_it_has(catalog: Catalog) -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, 678_901, UTC)
+    batch = pyarrow.table(
+        {
+            "text": pyarrow.array(["é"]).dictionary_encode(),
+            "large": pyarrow.array(["a"], pyarrow.large_string()),
+            "moment": pyarrow.array([moment], pyarrow.timestamp("ns", "Europe/Berlin")),
+            "count": pyarrow.array([7], pyarrow.uint32()),
+            "small": pyarrow.array([7], pyarrow.int8()),
+            "price": pyarrow.array([Decimal("1.50")]),
+            "parts": pyarrow.array([[{"a": 1}]]),
+        }
+    )
+    for _ in range(2):
+        written(write_iceberg(catalog, NAME), batch)
+    row = {
+        "text": "é", "large": "a", "moment": moment, "count": 7, "small": 7,
+        "price": Decimal("1.50"), "parts": [{"a": 1}],
+    }  # fmt: skip
+    assert catalog.load_table(NAME).scan().to_arrow().to_pylist() == [row, row]
+    with pytest.raises(ValueError, match=r"no type for the column t, duration\[us\]; schema="):
+        write_iceberg(catalog, NAME, schema=pyarrow.schema([("t", pyarrow.duration("us"))]))
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ({"n": "late"}, "the column n is int64 so far, which schema= can say; .*late"),
+        ({"n": 2, "m": 3}, "the columns are n, but an element has n, m"),
+        (pyarrow.RecordBatch.from_pydict({"m": [1]}), "the columns are n, but a batch has m"),
+        (pyarrow.RecordBatch.from_pydict({"n": ["1"]}), "n is int64, and string in a batch"),
+    ],
+)
+def test_another_schema_in_the_middle_is_one_clear_line(
+    catalog: Catalog, second: Any, words: str
+) -> None:
+    checkpoint = Checkpoint()
+    lived(checkpoint, write_iceberg(catalog, NAME), [numbers(1)])
+    sink = write_iceberg(catalog, NAME).sink
+    sink.open(checkpoint.begin_run())
+    sink.begin(1)
+
+    def give() -> None:
+        sink(second)
+        sink.commit(1)
+
+    with pytest.raises(ValueError, match=f"^write_iceberg: .*{words}"):
+        give()
+    sink.close()
+    assert seen(catalog) == numbers(1)
+
+
+def test_a_table_with_other_columns_is_refused(catalog: Catalog) -> None:
+    written(write_iceberg(catalog, NAME), *numbers(1))
+    for schema, words in (
+        ([("m", pyarrow.int64())], "has the columns n, and the rows have m"),
+        ([("n", pyarrow.string())], "has int64 for n, and the rows have string"),
+    ):
+        writer = write_iceberg(catalog, NAME, schema=pyarrow.schema(schema))
+        assert words in refused(writer, None)
+    sink = write_iceberg(catalog, NAME).sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
+    sink({"n": 4})
+    with catalog.load_table(NAME).update_schema() as update:
+        update.rename_column("n", "m")
+    with pytest.raises(DeliveryRefused, match="has the columns m, and the rows have n"):
+        sink.commit(0)
+    sink.close()
+
+
+def test_rows_of_others_stay_and_may_come_within_a_commit(catalog: Catalog) -> None:
+    other = pyarrow.table({"n": [9]})
+    table = catalog.create_table(NAME, other.schema)
+    table.append(other)
+    assert write_iceberg(catalog, NAME).sink.check(Epoch.begun()) == (
+        "adds to the Iceberg table lake.rows"
+    )
+    sink: Any = write_iceberg(catalog, NAME).sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
+    sink({"n": 1})
+    store = sink.store
+
+    def late(*arguments: Any) -> None:
+        catalog.load_table(NAME).append(other)
+        store(*arguments)
+
+    sink.store = late
+    sink.commit(0)
+    sink.close()
+    assert sorted(row["n"] for row in seen(catalog)) == [1, 9, 9]
+
+
+def test_two_pipelines_have_a_name_each(catalog: Catalog) -> None:
+    first, second = Checkpoint(), Checkpoint()
+    lived(first, write_iceberg(catalog, NAME, name="first"), [numbers(1)])
+    lived(second, write_iceberg(catalog, NAME, name="second"), [numbers(2)])
+    lived(first, write_iceberg(catalog, NAME, name="first"), [numbers(1), numbers(3)])
+    assert seen(catalog) == numbers(1, 2, 3)
+
+
+def test_another_and_an_older_checkpoint_are_refused(catalog: Catalog) -> None:
+    checkpoint = Checkpoint()
+    lived(checkpoint, write_iceberg(catalog, NAME), [numbers(1), numbers(2)])
+    writer = write_iceberg(catalog, NAME)
+    assert "was written from another checkpoint" in refused(writer, Epoch.begun())
+    older = Epoch.begun(checkpoint.starts, 0)
+    assert "it was restored from an older backup" in refused(writer, older)
+    assert seen(catalog) == numbers(1, 2)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_rival_within_the_commit_is_refused(catalog: Catalog, is_there: bool) -> None:
+    """Between the look at the mark and the commit another run of the same batch comes through."""
+    epoch = Epoch.begun()
+    if is_there:
+        table = pyarrow.table({"n": [0]})
+        catalog.create_table(NAME, table.schema).append(table)
+    sink: Any = write_iceberg(catalog, NAME).sink
+    rival: Any = write_iceberg(catalog, NAME).sink
+    sink.open(epoch)
+    sink.begin(0)
+    sink({"n": 1})
+    store = sink.store
+
+    def late(*arguments: Any) -> None:
+        rival.open(epoch)
+        rival.begin(0)
+        rival({"n": 1})
+        rival.commit(0)
+        rival.close()
+        store(*arguments)
+
+    sink.store = late
+    with pytest.raises(DeliveryRefused, match="was written by another pipeline since") as caught:
+        sink.commit(0)
+    assert "\n" not in str(caught.value)
+    sink.close()
+    assert seen(catalog) == numbers(*[0] * is_there, 1)
+
+
+def test_a_catalog_or_namespace_that_is_not_there_is_refused(
+    catalog: Catalog, tmp_path: Path
+) -> None:
+    line = refused(write_iceberg(catalog, "sea.rows"), None)
+    assert line == (
+        "write_iceberg: the catalog has no namespace sea for sea.rows; make it first, by "
+        "create_namespace"
+    )
+    settings = {**settings_in(tmp_path), "uri": f"sqlite:///{tmp_path}/no/secret.db"}
+    assert "rows cannot be loaded: " in refused(write_iceberg(settings, NAME), None)
+
+
+def test_arguments_that_cannot_be_used_are_refused_at_once(catalog: Catalog) -> None:
+    make: Any = write_iceberg
+    with pytest.raises(ValueError, match="the name of a namespace and of a table, such as"):
+        make(catalog, "rows")
+    with pytest.raises(TypeError, match="catalog must be the name of one, a dict") as error:
+        make({"password": ["secret"]}, NAME)
+    assert "secret" not in str(error.value)
+    with pytest.raises(TypeError, match="schema must be a pyarrow.Schema, not 'n long'"):
+        make(catalog, NAME, schema="n long")
+    sink = make({"uri": "secret"}, NAME).sink
+    assert "secret" not in f"{sink.name} {sink._place!r}"
