@@ -9,7 +9,6 @@ from random import Random
 
 import pytest
 
-from tests.faults.ends.lives import Life
 from tests.faults.kafka_sink_process import (
     BATCHES,
     CRASHES,
@@ -17,13 +16,13 @@ from tests.faults.kafka_sink_process import (
     end_in_a_crash,
     run_to_the_end,
 )
+from tests.faults.message_pipelines import ROWS, run_through_kills
 from tests.faults.sink_process import ROOT, rows_of
 from tests.servers.kafka import Kafka, broker
 
 pytestmark = pytest.mark.kafka
 
 KILLED = -9
-PIPELINE = "tests.faults.kafka_pipeline:through_spark"
 
 
 def test_each_row_is_there_once_after_a_kill_at_each_step(kafka: Kafka, tmp_path: Path) -> None:
@@ -81,26 +80,11 @@ def test_each_row_is_there_once_after_kills_of_the_broker(tmp_path: Path) -> Non
 def test_a_pipeline_from_topic_to_topic_has_each_row_once_after_kills(
     kafka: Kafka, tmp_path: Path
 ) -> None:
-    random = Random(9)
-    numbers = [json.dumps({"number": number}).encode() for number in range(6_000)]
     source, sink = kafka.create(3), kafka.create(2)
-    kafka.produce(source, numbers)
-    settings = {
-        "servers": kafka.servers, "source": source, "sink": sink, "folder": str(tmp_path),
-    }  # fmt: skip
-    kills = 0
-    for kill in (Life.kill_group, Life.kill_alone, Life.kill_jvm, Life.kill_group):
-        life = Life(tmp_path, settings, PIPELINE)
-        if life.await_rows(random.uniform(0.0, 2.0)):
-            kill(life)
-            kills += 1
-        life.end()
-    for _ in range(2):  # the second time, all is there
-        life = Life(tmp_path, settings, PIPELINE)
-        assert life.end() == 0, life.said
-    assert kills >= 2
+    kafka.produce(source, (json.dumps({"number": number}).encode() for number in range(ROWS)))
+    run_through_kills(tmp_path, "kafka", server=kafka.servers, source=source, sink=sink)
     found = [json.loads(value)["number"] for value in kafka.values(sink) if value is not None]
-    assert sorted(found) == [*range(6_000)]
+    assert sorted(found) == [*range(ROWS)]
 
 
 def is_killed_within(folder: Path, kafka: Kafka, topic: str, seconds: float) -> bool:

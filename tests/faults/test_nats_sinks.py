@@ -9,7 +9,7 @@ from subprocess import Popen, TimeoutExpired
 
 import pytest
 
-from tests.faults.ends.lives import Life
+from tests.faults.message_pipelines import ROWS, run_through_kills
 from tests.faults.nats_process import NATS_CRASHES, started
 from tests.faults.sink_process import BATCHES, Logs, rows_of
 from tests.servers.nats import NatsServer, create_at, running_nats
@@ -18,7 +18,6 @@ pytestmark = [pytest.mark.nats, pytest.mark.full, pytest.mark.timeout(1_200)]
 
 KILLED = -9
 PATIENCE = 120
-PIPELINE = "tests.faults.nats_pipeline:through_spark"
 EXPECTED = [row for batch in range(BATCHES) for row in rows_of(batch)]
 
 
@@ -84,24 +83,10 @@ def test_each_message_is_there_once_while_the_server_is_away(
 def test_a_pipeline_from_stream_to_stream_has_each_row_once_after_kills(
     tmp_path: Path, nats_server: NatsServer
 ) -> None:
-    random = Random(9)
-    rows = [{"number": number} for number in range(6_000)]
+    rows = [{"number": number} for number in range(ROWS)]
     source = nats_server.create([json.dumps(row).encode() for row in rows])
     sink = nats_server.create(duplicate_window=0.1)
-    settings = {
-        "server": nats_server.url, "source": source, "sink": sink, "folder": str(tmp_path),
-    }  # fmt: skip
-    kills = 0
-    for kill in (Life.kill_group, Life.kill_alone, Life.kill_jvm, Life.kill_group):
-        life = Life(tmp_path, settings, PIPELINE)
-        if life.await_rows(random.uniform(0.0, 2.0)):
-            kill(life)
-            kills += 1
-        life.end()
-    for _ in range(2):  # the second time, all is there
-        life = Life(tmp_path, settings, PIPELINE)
-        assert life.end() == 0, life.said
-    assert kills >= 2
+    run_through_kills(tmp_path, "jetstream", server=nats_server.url, source=source, sink=sink)
     assert nats_server.values(sink) == rows
 
 
