@@ -122,7 +122,9 @@ def test_a_server_that_sends_more_than_it_was_granted_is_at_fault() -> None:
         subscriber.await_end()
     assert isinstance(subscriber.error, ValueError)
     assert "rule 1.1" in str(subscriber.error)
-    assert "numbers: the server: the other end sent more than was requested" in str(subscriber.error)
+    assert "numbers: the server: the other end sent more than was requested" in str(
+        subscriber.error
+    )
 
 
 def test_a_pipeline_goes_on_after_a_position() -> None:
