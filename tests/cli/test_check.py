@@ -14,8 +14,12 @@ from penstock.cli.arguments import RunOptions
 from penstock.cli.check import require_listener
 from penstock.connectors import (
     from_websocket,
+    read_postgres,
+    read_sqlite,
     serve_websocket,
     write_json_lines,
+    write_postgres,
+    write_sqlite,
     write_standard_output,
 )
 from penstock.pipeline import NoSettings, Pipeline, RunTarget
@@ -159,6 +163,53 @@ def test_a_password_in_an_address_is_used_and_hinted_at_and_not_shown(
         )
     assert (there.exit_code, gone.exit_code) == (0, 1)
     assert "SECRET" not in there.output + gone.output + caplog.text
+
+
+def test_a_password_in_a_connection_string_is_hinted_at_and_not_shown(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    conninfo = "host=127.0.0.1 port=9 user=me password=SECRET dbname=traffic"
+    monkeypatch.setattr(
+        pipelines,
+        "tables",
+        Pipeline(
+            "tables",
+            sources={"flights": lambda settings: read_postgres(conninfo, "SELECT 1 AS id")},
+            sinks={"late": lambda settings: write_postgres(conninfo, "late")},
+        ),
+        raising=False,
+    )
+    found = check(f"{PIPELINES}:tables", "--debug")
+    warnings = [line for line in found.stdout.splitlines() if line.startswith("warning")]
+    assert [line.split()[1:3] for line in warnings] == [
+        ["flights", "read_postgres:"],
+        ["late", "write_postgres:"],
+    ]
+    for line in warnings:
+        assert line.endswith(
+            "the address postgresql://127.0.0.1:9/traffic has a password in it, which others may "
+            "see in your code and settings; keep it in PGPASSWORD, in ~/.pgpass or with a service"
+        )
+    assert "SECRET" not in found.output + caplog.text
+
+
+def test_a_file_is_not_taken_for_an_address(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "flights.db").touch()
+    monkeypatch.setattr(
+        pipelines,
+        "tables",
+        Pipeline(
+            "tables",
+            sources={"one": lambda settings: read_sqlite(tmp_path / "flights.db", "SELECT 1")},
+            sinks={"two": lambda settings: write_sqlite(tmp_path / "late.db", "late")},
+        ),
+        raising=False,
+    )
+    found = check(f"{PIPELINES}:tables")
+    assert f"makes {tmp_path}/late.db" in found.stdout
+    assert found.exit_code == 0
 
 
 def test_nothing_is_subscribed_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
+import fastavro
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -469,3 +472,37 @@ def test_a_broker_that_goes_away_is_waited_for_and_nothing_is_lost(
     found = sorted(numbers_of(subscriber.elements))
     assert found == [*range(50), *range(1_000, 1_050), *range(5_000, 5_020)]
     assert meter.lost == 0
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "connectors.md"
+
+
+def test_the_avro_of_the_page_is_read_and_written(kafka: Kafka) -> None:
+    (example,) = re.findall(
+        r"```python\n(from io import BytesIO\n.*?)```", PAGE.read_text(), re.DOTALL
+    )
+    given, large = kafka.create(), kafka.create()
+    orders = [{"id": number, "total": number * 500.5} for number in range(10)]
+    schema = fastavro.parse_schema(
+        {
+            "type": "record",
+            "name": "Order",
+            "fields": [{"name": "id", "type": "long"}, {"name": "total", "type": "double"}],
+        }
+    )
+    kafka.produce(given, [avro(schema, order) for order in orders])
+    program = example.replace("localhost:9092", kafka.servers)
+    program = program.replace('"orders"', repr(given)).replace('"large-orders"', repr(large))
+    names: dict[str, Any] = {}
+    exec(
+        compile(program.replace("large.subscribe", "large.take(7).subscribe"), PAGE, "exec"), names
+    )
+    assert names["writer"].wait(60)
+    assert names["writer"].error is None
+    assert kafka.values(large) == [avro(schema, order) for order in orders[2:9]]
+
+
+def avro(schema: Any, order: dict[str, Any]) -> bytes:
+    buffer = BytesIO()
+    fastavro.schemaless_writer(buffer, schema, order)
+    return buffer.getvalue()

@@ -14,6 +14,7 @@ from penstock.connectors import Change, read_postgres_changes
 from penstock.connectors.postgres import changes as changes_module
 from penstock.connectors.postgres.pgoutput import lsn_of
 from penstock.flow.resume.planning import resumption_of
+from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
 from tests.servers.postgres import PASSWORD, Database, PostgresServer
 
@@ -326,3 +327,47 @@ def test_arguments_that_cannot_be_are_refused_at_once(options: dict[str, Any], w
     given: dict[str, Any] = {"slot": "flights", "publication": "flights", **options}
     with pytest.raises(ValueError, match=words):
         read_postgres_changes("", given.pop("slot"), given.pop("publication"), **given)
+
+
+class CopiedSlots:
+    """A slot for each reader, as it was at the beginning: a server lets one read each."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._made = 0
+
+    def changes(self, n: int) -> Flow[Change]:
+        name = f"{self._database.name}_{self._made}"
+        old = f"{self._database.name}_{self._made - KEPT}"
+        self._made += 1
+        self._database.psql(
+            f"SELECT pg_copy_logical_replication_slot('{self._database.name}', '{name}'); "
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+            f"WHERE slot_name = '{old}' AND NOT active"
+        )
+        conninfo, publication = self._database.conninfo, self._database.name
+        # One attempt: a second reader of a slot is refused, instead of waiting for the first one.
+        return read_postgres_changes(conninfo, name, publication, reconnect=ONCE).take(n)
+
+
+KEPT = 40
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.usefixtures("search_briefly")
+@pytest.mark.parametrize("rules", [("1.1", "1.5"), pytest.param(None, marks=pytest.mark.full)])
+def test_changes_keep_all_rules(database: Database, rules: tuple[str, ...] | None) -> None:
+    insert(database, 0, 10_000)
+    verify_publisher(
+        CopiedSlots(database).changes,
+        rules=rules,
+        failed=lambda: read_postgres_changes(
+            database.conninfo, "nowhere", database.name, reconnect=ONCE
+        ),
+        answers_within=0.5,
+        concurrent_requests=True,
+        explains_illegal_requests=True,
+        max_elements=10_000,
+        reports_to_hook=True,
+        strict_types=True,
+    ).raise_if_failed()

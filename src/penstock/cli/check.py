@@ -84,12 +84,14 @@ class PipelineCheck:
         """What should be changed about the sources, and whether their servers answer."""
         for name, source in run.sources.items():
             yield from (Finding(name, "warning", words) for words in source.advice)
-            for url in source.urls:
+            for url in (url for url in source.urls if "://" in url):
                 yield self._found(name, "", partial(require_listener, url))[1]
 
     def _sinks(self, run: PipelineRun) -> Iterator[Finding]:
         """What each sink promises, and what it would do, without touching anything."""
         for name, made in run.sinks.items():
+            advice = getattr(getattr(made, "sink", made), "advice", ())
+            yield from (Finding(name, "warning", words) for words in advice)
             yield self._found(name, "", partial(sink_in_words, made, run))[1]
 
     def _run(self) -> PipelineRun:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from penstock.connectors.replaying import replay
     from penstock.connectors.shared.admission import Request
     from penstock.connectors.shared.connection_errors import RemoteError
+    from penstock.connectors.shared.granted_source import GrantedSource, from_granted
     from penstock.connectors.shared.pulled_source import PulledSource, from_pulled
     from penstock.connectors.shared.reconnecting import ConnectionLost
     from penstock.connectors.shared.server import Server
@@ -66,6 +67,7 @@ __all__ = [
     "ConnectionLost",
     "Entry",
     "Event",
+    "GrantedSource",
     "JetStreamMessage",
     "KafkaMessage",
     "KafkaMessages",
@@ -75,6 +77,7 @@ __all__ = [
     "Request",
     "Server",
     "Writer",
+    "from_granted",
     "from_pulled",
     "from_server_sent_events",
     "from_websocket",
@@ -115,6 +118,7 @@ _load = loader(
         "ConnectionLost": "shared.reconnecting",
         "Entry": "redis.source",
         "Event": "sse.events",
+        "GrantedSource": "shared.granted_source",
         "JetStreamMessage": "nats.messages",
         "KafkaMessage": "kafka.messages",
         "KafkaMessages": "kafka.messages",
@@ -124,6 +128,7 @@ _load = loader(
         "Request": "shared.admission",
         "Server": "shared.server",
         "Writer": "shared.writer",
+        "from_granted": "shared.granted_source",
         "from_pulled": "shared.pulled_source",
         "from_server_sent_events": "sse.source",
         "from_websocket": "websocket.source",

@@ -177,7 +177,7 @@ def write_standard_output(encode: Callable[[Any], str] = json_text) -> Writer:
     ``encode=str`` writes texts as they are. When nobody reads standard output any more, as after
     ``| head``, the stream is cancelled, and that is no error.
 
-    Demand: 16 elements at a time. When an element is taken, the system has it.
+    Demand: 16 to 1,024 elements at a time. When an element is taken, the system has it.
 
     Delivery: at most once. Nothing is kept, and what a crash interrupts may be printed again.
 

@@ -128,6 +128,8 @@ class BaseSubscriber:
         """
         room = taken + self.capacity
         portion = self.capacity - self.capacity // 4 if wanted >= room else 1
+        if min(wanted, room) - self._asked < portion and starving_at != self._asked:
+            return  # seen without the lock, since others can only make it less
         with self._lock:
             missing = min(wanted, room) - self._asked
             subscription = self._subscription

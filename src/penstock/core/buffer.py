@@ -35,13 +35,20 @@ class BoundedBuffer(Generic[T]):
             if len(self._elements) >= self.capacity:
                 return False
             self._elements.append(element)
-            self._peak = max(self._peak, len(self._elements))
+            if len(self._elements) > self._peak:
+                self._peak = len(self._elements)
             return True
 
     def put(self, element: T) -> None:
         """Append ``element`` where there must be room; ``OverflowError`` when there is none."""
-        if not self.offer(element):
-            raise OverflowError(f"{self!r} is full, and yet one more element came")
+        with self._lock:
+            elements = self._elements
+            if len(elements) < self.capacity:
+                elements.append(element)
+                if len(elements) > self._peak:
+                    self._peak = len(elements)
+                return
+        raise OverflowError(f"{self!r} is full, and yet one more element came")
 
     def take(self, most: int = UNBOUNDED) -> list[T]:
         """Take out the oldest elements, at most ``most`` of them."""

@@ -56,6 +56,8 @@ class Drain(ABC):
 
     def wake(self) -> None:
         """There may be something to do."""
+        if self._progress == AGAIN:
+            return  # that round has not begun, so it sees what was left for it before this call
         if self._executor is None:
             self._run_here()
         elif self._find_idle():

@@ -6,7 +6,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from time import monotonic
+from typing import Final, Generic, TypeVar
 
 from penstock.api import UNBOUNDED, Subscription
 from penstock.core.base_subscriber import BaseSubscriber
@@ -20,6 +21,10 @@ from penstock.runtime.arguments import require_executor
 __all__ = ["AsyncSubscriber", "SyncSubscriber"]
 
 T = TypeVar("T")
+
+QUICK: Final = 0.002
+SLOW: Final = 0.02
+"""Seconds in which what has come is taken, after which there is room for more, or for less."""
 
 
 class ReceivingSubscriber(ABC, Generic[T]):
@@ -138,7 +143,8 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
     """Calls ``receive`` on an executor, so that it may be slow (rule 2.2).
 
     At most ``prefetch`` elements are requested and not yet taken; that is also the bound of the
-    buffer between the publisher's thread and the executor.
+    buffer between the publisher's thread and the executor. With ``largest``, that room doubles up
+    to so many as long as what is in it is taken within milliseconds, and halves again if not.
     """
 
     def __init__(
@@ -146,11 +152,16 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
         executor: Executor,
         *,
         prefetch: int = 16,
+        largest: int = 0,
+        clock: Callable[[], float] = monotonic,
         new_lock: NewLock = threading.RLock,
     ) -> None:
         super().__init__(require_executor("AsyncSubscriber", executor), new_lock)
         self._base_subscriber = BaseSubscriber(prefetch, new_lock)
-        self._inbox: BoundedBuffer[T] = BoundedBuffer(prefetch, new_lock)
+        self._prefetch = prefetch
+        self._largest = max(prefetch, largest)
+        self._clock = clock
+        self._inbox: BoundedBuffer[T] = BoundedBuffer(self._largest, new_lock)
         self._taken = 0
         self._stopped = False
         self._finished = False
@@ -205,7 +216,8 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
 
     def on_next(self, element: T) -> None:
         """Leave the element for the executor."""
-        require_element(element)
+        if element is None:  # asked here, so that no element costs a call
+            require_element(element)
         if self._base_subscriber.admit():
             self._inbox.put(element)  # there is room for all that was asked for
         self.wake()
@@ -252,12 +264,24 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
 
     def _take_elements(self) -> None:
         self._ask()
-        for element in self._inbox.take():
+        elements = self._inbox.take()
+        began = self._clock()
+        for element in elements:
             if self._stopped or not self._wants_more_after(element):
                 self._stopped = True
                 return
             self._taken += 1
             self._ask()
+        if self._largest > self._prefetch:
+            self._adapt(len(elements), self._clock() - began)
+
+    def _adapt(self, count: int, seconds: float) -> None:
+        """Make room for more if much was taken in little time, and for less if it took long."""
+        room = self._base_subscriber.capacity
+        if seconds > SLOW:
+            self._base_subscriber.capacity = max(room // 2, self._prefetch)
+        elif seconds < QUICK and 2 * count >= room:
+            self._base_subscriber.capacity = min(2 * room, self._largest)
 
     def _ask(self) -> None:
         self._base_subscriber.refill(wanted=UNBOUNDED, taken=self._taken)

@@ -56,6 +56,59 @@ def test_a_sync_subscriber_asks_for_one_element_at_a_time() -> None:
     assert spy.calls == ["request(1)"] * 4
 
 
+class Timed(AsyncSubscriber[float]):
+    """Takes as long for an element as it says."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        super().__init__(CallingThread(), prefetch=4, largest=16, clock=lambda: self.now)
+
+    def receive(self, element: float) -> bool:
+        self.now += element
+        return True
+
+
+def test_an_async_subscriber_has_room_for_more_as_long_as_it_is_quick() -> None:
+    subscriber = Timed()
+    publisher = PublishedAtOnce()
+    publisher.seconds = 0.0
+    publisher.subscribe(subscriber)
+    publisher.give(6)
+    assert publisher.held[0] == 4
+    assert publisher.held[-1] == 12  # three quarters of what there is room for
+    publisher.seconds = 0.03
+    publisher.give(9)
+    assert publisher.held[-1] == 3
+
+
+class PublishedAtOnce:
+    """A publisher that gives all that was asked for, when it is told to."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.wanted = 0
+        self.held: list[int] = []
+
+    def subscribe(self, subscriber: Any) -> None:
+        self.subscriber = subscriber
+        subscriber.on_subscribe(self)
+
+    def request(self, n: int) -> None:
+        self.wanted += n
+
+    def cancel(self) -> None:
+        pass
+
+    def give(self, times: int) -> None:
+        for _ in range(times):
+            self.held.append(self.wanted)
+            number, self.wanted = self.wanted, 0
+            self.subscriber.hold()  # so that it takes all of them in one round
+            for _ in range(number):
+                self.subscriber.on_next(self.seconds)
+            self.subscriber.release()
+
+
 def test_an_async_subscriber_asks_for_its_prefetch_and_refills_in_portions() -> None:
     time, spy = VirtualTime(), SpySubscription()
     subscriber = Async(time, prefetch=8)

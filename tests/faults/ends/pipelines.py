@@ -97,12 +97,12 @@ def delta_rows(settings: Settings) -> Flow[Any]:
 
 def sqlite_rows(settings: Settings) -> Flow[Any]:
     flow = read_sqlite(settings.file("in.db"), "SELECT number FROM numbers", key="number")
-    return flow.map(partial(renamed, "sqlite"))
+    return flow.map(partial(renamed, "sqlite-query"))
 
 
 def duckdb_rows(settings: Settings) -> Flow[Any]:
     flow = read_duckdb(settings.file("in.duckdb"), "SELECT number FROM numbers", key="number")
-    return flow.map(partial(renamed, "duckdb"))
+    return flow.map(partial(renamed, "duckdb-query"))
 
 
 def merged(settings: Settings) -> Flow[Any]:
@@ -152,8 +152,8 @@ SOURCES: Final[dict[str, Callable[[Settings], Flow[Any]]]] = {
     "csv": csv_rows,
     "json": json_lines,
     "parquet": parquet_rows,
-    "sqlite": sqlite_rows,
-    "duckdb": duckdb_rows,
+    "sqlite-query": sqlite_rows,
+    "duckdb-query": duckdb_rows,
     "delta": delta_rows,
     "merge": merged,
     "files": files,

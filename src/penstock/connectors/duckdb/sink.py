@@ -43,8 +43,8 @@ def write_duckdb(
     other program can open the database, and one that has it is waited for up to ``timeout``
     seconds.
 
-    Demand: 16 elements at a time. Without batches, they are committed by ``commit_rows``, with the
-    first one that comes a second after the last commit, and at the end.
+    Demand: 16 to 1,024 elements at a time. Without batches, they are committed by ``commit_rows``,
+    with the first one that comes a second after the last commit, and at the end.
 
     Delivery: exactly once, with a checkpoint. The rows of a batch and its mark are one transaction.
 

@@ -196,7 +196,7 @@ def write_csv(
     and so on, each of which begins with the names. That happens between two batches, or where there
     are none between two rows, when some were written.
 
-    Demand: 16 elements at a time. When an element is taken, the system has it.
+    Demand: 16 to 1,024 elements at a time. When an element is taken, the system has it.
 
     Delivery: exactly once, with a checkpoint. A record beside the file, ``flights.csv.delivery``,
     says up to where it counts; what a crash leaves after that is cut off.

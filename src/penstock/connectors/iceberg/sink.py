@@ -35,7 +35,7 @@ def write_iceberg(
     each. Others may add to the table at the same time. A commit that was cut off leaves files that
     no snapshot has; removing orphan files removes them.
 
-    Demand: 16 elements at a time. A batch is held until it is complete. Without batches, rows are
+    Demand: 16 to 1,024 elements at a time. A batch is held until it is complete. Without batches, rows are
     committed by ``commit_rows``, with the first one that comes a second after the last commit, and
     at the end.
 

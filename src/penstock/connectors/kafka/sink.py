@@ -61,8 +61,8 @@ def write_kafka(
     ``options`` go to the client as they are, ``{"compression.type": "zstd", ...}``, except those
     that would be against this; none is ever shown.
 
-    Demand: 16 elements at a time. The client holds at most 100,000 messages or 64 MiB; then it is
-    waited for.
+    Demand: 16 to 1,024 elements at a time. The client holds at most 100,000 messages or 64 MiB;
+    then it is waited for.
 
     Delivery: exactly once, with a checkpoint, for readers with ``isolation.level=read_committed``.
     Without one at least once: all is delivered when the writer is done.

@@ -61,7 +61,7 @@ def write_parquet(
     that is not empty is refused, unless ``append`` adds files or ``overwrite`` replaces those that
     this function wrote; a restart of a checkpoint needs neither, and goes on where it was.
 
-    Demand: 16 elements at a time. Up to 65,536 rows are gathered for a row group.
+    Demand: 16 to 1,024 elements at a time. Up to 65,536 rows are gathered for a row group.
 
     Delivery: exactly once, with a checkpoint. The file of a batch has its number within.
 

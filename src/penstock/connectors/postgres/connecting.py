@@ -9,6 +9,7 @@ import psycopg
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from penstock.connectors.shared.access import hint_at_auth
 from penstock.connectors.shared.reconnecting import ConnectionLost
 from penstock.runtime import printable
 
@@ -21,6 +22,7 @@ DEFAULTS: Final = {
     "keepalives_count": "3",
     "application_name": "penstock",
 }
+BETTER: Final = "keep it in PGPASSWORD, in ~/.pgpass or with a service"
 LOST: Final = ("57P01", "57P02", "57P03", "25P03", "25P04")
 """The server is being stopped, has crashed, is starting, or has had enough of an idle client."""
 AGAIN: Final = ("40001", "40P01")
@@ -28,7 +30,11 @@ AGAIN: Final = ("40001", "40P01")
 
 
 class DatabaseAccess:
-    """What leads to a database; ``address`` is what messages call it, without secrets."""
+    """What leads to a database.
+
+    ``address``  what messages call it, without secrets
+    ``advice``   what should be changed about how it was given
+    """
 
     def __init__(self, connector: str, conninfo: str) -> None:
         self.connector = connector
@@ -45,6 +51,9 @@ class DatabaseAccess:
                 "'host=db.example dbname=flights' or 'postgresql://db.example/flights'"
             ) from None
         self.address = address_of(given)
+        self.advice = (
+            [hint_at_auth(connector, self.address, BETTER)] if given.get("password") else []
+        )
         self._conninfo = make_conninfo(**{**DEFAULTS, **given})
 
     @property

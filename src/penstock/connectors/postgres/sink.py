@@ -50,8 +50,8 @@ def write_postgres(
     under the name of the table; two pipelines that write into one table need a ``name`` each.
     Where somebody else keeps the table locked, it is waited for up to ``timeout`` seconds.
 
-    Demand: 16 elements at a time. Without batches, they are committed by ``commit_rows``, with the
-    first one that comes a second after the last commit, and at the end.
+    Demand: 16 to 1,024 elements at a time. Without batches, they are committed by ``commit_rows``,
+    with the first one that comes a second after the last commit, and at the end.
 
     Delivery: exactly once, with a checkpoint. The rows of a batch and its mark are one transaction.
     When the server goes away, the sink waits as ``reconnect`` says, and sends the rows that were

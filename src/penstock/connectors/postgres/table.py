@@ -101,6 +101,7 @@ class PostgresTable(TransactionalSink):
             chunk_rows=CHUNK_ROWS,
             commit_rows=commit_rows,
         )
+        self.advice = access.advice
         self._access = access
         self._shape = shape
         self._mark_name = mark_name

@@ -71,8 +71,8 @@ def write_redis_stream(
     The mark of the last batch has the key ``penstock:delivery:{flights}:flights``, with the name of
     the stream and that of the sink; two pipelines that write into one stream need a ``name`` each.
 
-    Demand: 16 elements at a time. Without batches, they are added by ``commit_rows``, with the
-    first one that comes a second after the last time, and at the end.
+    Demand: 16 to 1,024 elements at a time. Without batches, they are added by ``commit_rows``, with
+    the first one that comes a second after the last time, and at the end.
 
     Delivery: exactly once, with a checkpoint. The entries of a batch and its mark are one
     transaction of the server, so they are held here until the batch is complete. When the server

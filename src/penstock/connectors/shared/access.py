@@ -14,7 +14,7 @@ from penstock.connectors.shared.reconnecting import current_listener
 from penstock.connectors.shared.tls import SourceTls, require_source_tls
 from penstock.runtime import shorten, shown_address
 
-__all__ = ["Access", "Auth", "require_access"]
+__all__ = ["Access", "Auth", "hint_at_auth", "require_access"]
 
 Auth: TypeAlias = str | tuple[str, str] | Callable[[], str | tuple[str, str]]
 """A bearer token, a pair of user and password, or a function that gives either."""
@@ -95,11 +95,13 @@ def require_access(
     return urlunsplit(parts._replace(netloc=host, fragment="")), access
 
 
-def hint_at_auth(connector: str, shown: str) -> None:
+def hint_at_auth(
+    connector: str, shown: str, better: str = "give it as auth=(user, password)"
+) -> str:
     """Say that there is a better place for a password; in the log once for each address."""
     words = (
         f"{connector}: the address {shown} has a password in it, which others may see in your code "
-        "and settings; give it as auth=(user, password)"
+        f"and settings; {better}"
     )
     listener = current_listener()
     if listener is not None:
@@ -107,6 +109,7 @@ def hint_at_auth(connector: str, shown: str) -> None:
     if shown not in _hinted:
         _hinted.add(shown)
         logger.warning("%s", words)
+    return words
 
 
 def require_headers(connector: str, headers: Any) -> Mapping[str, str]:

@@ -11,7 +11,9 @@ from penstock.runtime import ThreadPool
 __all__ = ["CheckedSink", "Writer"]
 
 PREFETCH: Final = 16
-"""How many elements may be on their way to a sink."""
+"""How many elements may be on their way to a sink, at first."""
+LARGEST: Final = 1_024
+"""What that may become, as long as the sink takes them within milliseconds."""
 
 
 class CheckedSink(BatchSink, Protocol):
@@ -33,7 +35,7 @@ class Writer(AsyncSubscriber[Any]):
 
     def __init__(self, sink: CheckedSink) -> None:
         self._pool = ThreadPool(name="penstock-writer")
-        super().__init__(self._pool, prefetch=PREFETCH)
+        super().__init__(self._pool, prefetch=PREFETCH, largest=LARGEST)
         self._is_open = False
         self.sink = sink
         self.error: Exception | None = None
@@ -41,7 +43,8 @@ class Writer(AsyncSubscriber[Any]):
     def receive(self, element: Any) -> bool:
         """Write ``element``; if nobody reads any more, that is the end."""
         try:
-            self._open_once()
+            if not self._is_open:
+                self._open_once()
             self.sink(element)
         except BrokenPipeError:
             return False

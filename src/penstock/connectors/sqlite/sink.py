@@ -42,8 +42,8 @@ def write_sqlite(
     database as well, each waits for the other for up to ``timeout`` seconds. A new database gets
     SQLite's write-ahead log, so that others can read meanwhile.
 
-    Demand: 16 elements at a time. Without batches, they are committed by ``commit_rows``, with the
-    first one that comes a second after the last commit, and at the end.
+    Demand: 16 to 1,024 elements at a time. Without batches, they are committed by ``commit_rows``,
+    with the first one that comes a second after the last commit, and at the end.
 
     Delivery: exactly once, with a checkpoint. The rows of a batch and its mark are one transaction.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from asyncio import CancelledError, create_task, gather
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
@@ -23,6 +22,12 @@ from websockets.frames import Close, CloseCode
 
 from penstock.connectors.shared.access import Auth, require_access
 from penstock.connectors.shared.connection_errors import RemoteError, quiet
+from penstock.connectors.shared.granted_source import (
+    CreditSubscription,
+    Overrun,
+    from_coroutine_with_credit,
+    take_granted,
+)
 from penstock.connectors.shared.reconnecting import FOREVER, ConnectionLost, Tell
 from penstock.connectors.shared.remote import (
     MESSAGE_BYTES,
@@ -35,16 +40,13 @@ from penstock.connectors.shared.tls import SourceTls, certificate_problem
 from penstock.connectors.websocket.credit import (
     CANCEL,
     PROTOCOL,
-    CreditSubscription,
     FrameError,
-    from_coroutine_with_credit,
     read_frame,
     request_frame,
 )
 from penstock.flow import Flow, Retry
 from penstock.flow.checks import require_callable
 from penstock.flow.sources.creating import Resumable
-from penstock.rules import cite
 from penstock.runtime import printable, shorten
 from penstock.runtime.arguments import require_int, require_url
 
@@ -235,38 +237,28 @@ class WebsocketAttempts(ConnectionAttempts):
             yield self._came(self.remote.decoded(message))
 
     async def _take_what_is_requested(self, connection: ClientConnection) -> None:
-        requesting = create_task(self._pass_requests_on(connection))
         try:
-            async for message in connection:
-                kind, content = read_frame(message, ("next", "complete", "error"))
-                if kind == "next":
-                    self._require_demand()
-                    self._credit.give(self._came(content))
-                elif kind == "complete":
-                    return
-                else:
-                    raise RemoteError(printable(str(content)))
-            raise ConnectionLost("the server went away")
+            await take_granted(
+                self._credit,
+                self._granted(connection),
+                partial(send_request, connection),
+                partial(send, connection, CANCEL),
+            )
         except FrameError as error:
             raise ValueError(f"{self.remote}: {error}") from None
-        except CancelledError:
-            with suppress(ConnectionClosed):
-                await connection.send(CANCEL)
-            raise
-        finally:
-            requesting.cancel()
-            await gather(requesting, return_exceptions=True)
+        except Overrun as error:
+            raise ValueError(f"{self.remote}: {PROTOCOL}: {error}") from None
 
-    def _require_demand(self) -> None:
-        if self._credit.given >= self._credit.requested:
-            raise FrameError(cite("1.1", f"{PROTOCOL}: the server sent more than was requested"))
-
-    async def _pass_requests_on(self, connection: ClientConnection) -> None:
-        passed_on = self._credit.given  # what was requested before, and did not come, is still due
-        while True:
-            requested = await self._credit.requested_beyond(passed_on)
-            await connection.send(request_frame(requested - passed_on))
-            passed_on = requested
+    async def _granted(self, connection: ClientConnection) -> AsyncGenerator[Any, None]:
+        async for message in connection:
+            kind, content = read_frame(message, ("next", "complete", "error"))
+            if kind == "next":
+                yield self._came(content)
+            elif kind == "complete":
+                return
+            else:
+                raise RemoteError(printable(str(content)))
+        raise ConnectionLost("the server went away")
 
     def _came(self, element: Any) -> Any:
         if element is None:
@@ -275,6 +267,17 @@ class WebsocketAttempts(ConnectionAttempts):
             self._position = self._source.position_of(element)
         self.reconnecting.progressed()
         return element
+
+
+async def send_request(connection: ClientConnection, n: int) -> None:
+    """Ask for so many elements."""
+    await send(connection, request_frame(n))
+
+
+async def send(connection: ClientConnection, frame: str) -> None:
+    """Send a frame; that the connection is closed is seen where it is read to its end."""
+    with suppress(ConnectionClosed):
+        await connection.send(frame)
 
 
 class DirectConnect(connect):

@@ -27,6 +27,7 @@ __all__ = [
     "CoroutineSubscription",
     "FromAsyncIterable",
     "FromAwaitable",
+    "close_iterator",
     "from_coroutine",
     "iterated",
 ]
