@@ -27,6 +27,7 @@ from tests.rules.fixtures import engine, undelivered, without_gc
 from tests.servers.nats import nats_server
 from tests.servers.postgres import postgres_database, postgres_server
 from tests.servers.redis import redis_server
+from tests.servers.s3 import prepare_s3, s3_server
 
 if TYPE_CHECKING:
     from tests.servers.kafka import Kafka
@@ -37,6 +38,7 @@ __all__ = [
     "postgres_database",
     "postgres_server",
     "redis_server",
+    "s3_server",
     "search_briefly",
     "undelivered",
     "without_gc",
@@ -140,6 +142,7 @@ NEEDS: Final = (
     Need("postgres", prepare_postgres, "NO TABLE OF POSTGRESQL WAS READ OR WRITTEN"),
     Need("redis", prepare_redis, "NO STREAM OF REDIS WAS READ OR WRITTEN"),
     Need("nats", prepare_nats, "NO STREAM OF NATS WAS READ OR WRITTEN"),
+    Need("s3", prepare_s3, "NOTHING WAS KEPT ON S3"),
     Need("spark_connect", prepare_spark_connect, "SPARK CONNECT WAS NOT TRIED"),
 )
 

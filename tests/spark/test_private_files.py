@@ -12,7 +12,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from penstock.spark.checkpoint import ABOUT, Checkpoint, CheckpointError
+from penstock.spark.checkpoint import Checkpoint, CheckpointError
+from penstock.spark.checkpoint_owner import ABOUT
 from penstock.spark.journal import Journal, JournalReader, JournalUnusable
 from penstock.spark.journal.identity import LABEL
 from penstock.spark.journal.private_files import (

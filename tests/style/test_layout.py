@@ -192,6 +192,7 @@ LOCKS = {
     "runtime/system_clock.py",
     "runtime/thread_pool.py",
     "runtime/undelivered.py",
+    "spark/checkpoint_copy.py",
     "spark/egress/batch_counts.py",
     "spark/egress/batch_delivery.py",
     "spark/egress/batch_transport.py",

@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 __all__ = ["PlaceTrial", "free_bytes", "local_path", "try_out"]
 
 CONTENT: Final = b"x" * 4096
+TRIAL: Final = ".penstock-trial"
 
 
 class PlaceTrial(NamedTuple):
@@ -68,18 +69,26 @@ def try_here(folder: Path) -> PlaceTrial:
 
 
 def try_elsewhere(place: str) -> PlaceTrial:
-    """The same in a file system of ``pyarrow``."""
+    """The same on S3, or in a file system of ``pyarrow``."""
     from pyarrow import ArrowException
     from pyarrow.fs import FileSystem
 
+    from penstock.spark.journal.errors import JournalUnusable
+    from penstock.spark.journal.s3_folder import S3Folder, is_s3
+
     began = time.perf_counter()
     try:
+        if is_s3(place):
+            folder = S3Folder(place)
+            folder.put(TRIAL, CONTENT)
+            folder.delete(TRIAL)
+            return PlaceTrial(place, time.perf_counter() - began)
         files, root = FileSystem.from_uri(place)
-        path = f"{root}/.penstock-trial"
+        path = f"{root}/{TRIAL}"
         files.create_dir(root, recursive=True)
         with files.open_output_stream(path) as stream:
             stream.write(CONTENT)
         files.delete_file(path)
-    except ArrowException as error:
+    except (ArrowException, JournalUnusable) as error:
         raise OSError(str(error)) from error
     return PlaceTrial(place, time.perf_counter() - began)

@@ -22,6 +22,12 @@
 ``session/``             where Spark runs: embedded, on a cluster, by Spark Connect
 ``checkpoint.py``        the place that a pipeline's journals and Spark's checkpoint share, and what
                          it remembers
+``checkpoint_owner.py``  whose a checkpoint is: what its pipeline is called, and what that reads
+``checkpoint_files.py``  the small files of a checkpoint, where it is: a folder, a file system of
+                         Arrow, or S3
+``checkpoint_copy.py``   Spark's own part of a checkpoint on S3: it writes here, and what it has
+                         written is kept there
+``checkpoint_place.py``  whether a Spark can have its part of a checkpoint at a place
 ``state.py``             a checkpoint remembers what the state in it means, so that no other meaning
                          is put on it
 ``private_api.py``       what is private to Spark and py4j and needed all the same; no other module

@@ -16,43 +16,38 @@ A local one is for its owner alone: nobody else can enter the folder, whatever S
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
-from urllib.parse import urlsplit
 
 from pyarrow import ArrowInvalid
-from pyarrow.fs import FileSelector, FileSystem, FileType, LocalFileSystem
 
 from penstock.delivery import Epoch
-from penstock.spark.journal.errors import JournalInUse
-from penstock.spark.journal.local_store import TEMPORARY
-from penstock.spark.journal.private_files import (
-    NotPrivate,
-    make_private_folder,
-    open_to_read,
-    require_private_folder,
+from penstock.spark.checkpoint_copy import SparkCopy
+from penstock.spark.checkpoint_files import CheckpointFiles, files_at
+from penstock.spark.checkpoint_owner import (
+    ABOUT,
+    REMEDY,
+    STREAM,
+    CheckpointError,
+    about,
+    require_same,
 )
+from penstock.spark.journal.errors import JournalInUse, JournalUnusable
+from penstock.spark.journal.local_store import TEMPORARY
+from penstock.spark.journal.private_files import NotPrivate, require_private_folder
+from penstock.spark.journal.s3_folder import Overtaken, is_s3
 from penstock.spark.journal.store import open_store
 from penstock.spark.workers.journal_source import is_of_journal, position_of
 
 __all__ = ["STREAM", "Checkpoint", "CheckpointError", "CheckpointProgress", "JournalExtent"]
 
-FORMAT: Final = 1
-ABOUT: Final = "pipeline.json"
 RUNS: Final = "runs.json"
 SPARK: Final = "spark"
 HELD: Final = "held"
-STREAM: Final = "stream of "
-"""How an input is called that Spark reads itself; no schema begins so."""
 LINES: Final = 3
 """Of the plan of a batch: the version, what holds for all of it, and at least one offset."""
-REMEDY: Final = "restore it from a backup, or start with a new checkpoint"
-
-
-class CheckpointError(Exception):
-    """A checkpoint that a pipeline cannot go on from."""
 
 
 class JournalExtent(Protocol):
@@ -82,29 +77,23 @@ class Checkpoint:
     """A folder, local or in any file system that ``pyarrow.fs`` knows."""
 
     def __init__(self, place: str | Path) -> None:
-        self.place = str(place)
-        if "://" in self.place:
-            try:
-                self._files, self._root = FileSystem.from_uri(self.place)
-            except (ArrowInvalid, OSError) as error:
-                raise CheckpointError(
-                    f"{self.place} is no place for a checkpoint: {error}"
-                ) from error
-        else:
-            self.place = str(Path(place).absolute())
-            self._files, self._root = LocalFileSystem(), self.place
+        self.place = str(place) if "://" in str(place) else str(Path(place).absolute())
+        try:
+            self._files = files_at(self.place)
+        except (ArrowInvalid, OSError, JournalUnusable) as error:
+            raise CheckpointError(f"{self.place} is no place for a checkpoint: {error}") from error
+        self._copy: SparkCopy | None = None
 
     def claim(self, name: str, inputs: Sequence[str]) -> None:
         """Make the folder the one of the pipeline ``name``, or find that it is."""
         try:
-            if is_local(self.place):
-                make_private_folder(Path(self._root), marks=(ABOUT,))
-            else:
-                self._files.create_dir(self._root, recursive=True)
+            self._files.make(ABOUT)
             if not self.holds(name, inputs):
-                self.remember(ABOUT, json.dumps(about(name, inputs)))
+                self._files.write_after(ABOUT, json.dumps(about(name, inputs)), None)
         except NotPrivate as error:
             raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
+        except Overtaken as error:
+            raise self._in_use() from error
         except OSError as error:
             raise CheckpointError(
                 f"the checkpoint {self.place} cannot be written: {error}"
@@ -117,27 +106,30 @@ class Checkpoint:
         if found is None:
             self._require_free()
             return False
-        self._require_same(about(name, inputs), found)
+        require_same(self.place, about(name, inputs), found)
         return True
 
     def hold(self) -> Callable[[], None]:
         """Keep other runs out until what this returns is called, for a run without journals."""
+        if self._copy is not None:
+            return nothing
         store = open_store(f"{self.place}/{HELD}")
         try:
             store.claim()
         except JournalInUse as error:
-            raise CheckpointError(
-                f"the checkpoint {self.place} is in use by another run of the pipeline; stop that "
-                "one, or name another place"
-            ) from error
+            raise self._in_use() from error
         except OSError as error:
             raise CheckpointError(f"the checkpoint {self.place} cannot be held: {error}") from error
         return store.release
 
     def begin_run(self) -> Epoch:
-        """Write down that a run starts; others are kept out by a lock, so no other one does."""
+        """Write down that a run starts; what others wrote meanwhile is not replaced."""
+        before = self._read(RUNS)
         epoch = self.next_epoch()
-        self.remember(RUNS, epoch.text)
+        try:
+            self._files.write_after(RUNS, epoch.text, before)
+        except Overtaken as error:
+            raise self._in_use() from error
         return epoch
 
     def next_epoch(self) -> Epoch:
@@ -157,7 +149,7 @@ class Checkpoint:
 
     def remember(self, file: str, text: str) -> None:
         """Keep a text beside the rest, for the next run."""
-        open_store(self.place).write(file, text.encode())
+        self._files.write(file, text)
 
     def remembered(self, file: str) -> str | None:
         """What an earlier run has kept."""
@@ -171,7 +163,41 @@ class Checkpoint:
     @property
     def for_spark(self) -> str:
         """Where Spark keeps its own."""
-        return f"{self.place}/{SPARK}"
+        return f"{self.plans}/{SPARK}"
+
+    @property
+    def plans(self) -> str:
+        """The place that has what Spark has planned and done, as far as this run knows."""
+        return self.place if self._copy is None else str(self._copy.folder)
+
+    @property
+    def has_copy(self) -> bool:
+        """Whether Spark writes somewhere else, from where ``keep`` takes it."""
+        return self._copy is not None
+
+    def copy_for_spark(self, leaving: ExitStack) -> None:
+        """On S3, where Spark cannot write: let it write here, and keep that there."""
+        if not is_s3(self.place):
+            return
+        held = open_store(f"{self.place}/{HELD}")
+        try:
+            self._copy = leaving.enter_context(SparkCopy(self.place, SPARK, held))
+        except JournalInUse as error:
+            raise self._in_use() from error
+        except OSError as error:
+            raise CheckpointError(f"the checkpoint {self.place} cannot be read: {error}") from error
+
+    def keep(self) -> None:
+        """What Spark has planned and done is in the checkpoint when this returns."""
+        if self._copy is not None:
+            try:
+                self._copy.keep()
+            except (JournalInUse, Overtaken) as error:
+                raise self._in_use() from error
+            except OSError as error:
+                raise CheckpointError(
+                    f"the checkpoint {self.place} cannot be written: {error}"
+                ) from error
 
     def for_journal(self, number: int) -> str:
         """Where the rows of an input are kept."""
@@ -232,11 +258,18 @@ class Checkpoint:
         for journal in journals:
             self._require_committed(journal, done, journals)
 
+    def _in_use(self) -> CheckpointError:
+        return CheckpointError(
+            f"the checkpoint {self.place} is in use by another run of the pipeline; stop that "
+            "one, or name another place"
+        )
+
     def _require_own(self) -> None:
         """Refuse a local folder that is not one's own, if it is there."""
+        folder = self._files.folder
         try:
-            if is_local(self.place) and Path(self._root).exists():
-                require_private_folder(Path(self._root))
+            if folder is not None and folder.exists():
+                require_private_folder(folder)
         except NotPrivate as error:
             raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
 
@@ -287,28 +320,6 @@ class Checkpoint:
                 f"{journal.start}; batches up to row {position} are done; {REMEDY}"
             )
 
-    def _require_same(self, mine: dict[str, Any], text: str) -> None:
-        try:
-            found = json.loads(text)
-            others = {key: found[key] for key in mine}
-        except (ValueError, KeyError, TypeError):
-            raise CheckpointError(f"{self.place}/{ABOUT} is damaged; {REMEDY}") from None
-        if others["format"] != mine["format"]:
-            raise CheckpointError(
-                f"the checkpoint {self.place} was written by another version of penstock; {REMEDY}"
-            )
-        if others["name"] != mine["name"]:
-            raise CheckpointError(
-                f"the checkpoint {self.place} belongs to the pipeline {others['name']!r}, not to "
-                f"{mine['name']!r}; name another place, or give the pipeline its old name"
-            )
-        if others["inputs"] != mine["inputs"]:
-            raise CheckpointError(
-                f"the checkpoint {self.place} was made for the {what_is(others['inputs'])}, the "
-                f"pipeline now has the {what_is(mine['inputs'])}; name another place, or keep what "
-                "it reads"
-            )
-
     def _positions(self, batch: int, journals: Sequence[JournalExtent]) -> tuple[int, ...]:
         """Where a batch ended in each journal, as Spark wrote it down."""
         offsets = self._offsets(batch)
@@ -343,32 +354,25 @@ class Checkpoint:
         )
 
     def _entries(self, folder: str) -> list[str]:
-        selector = FileSelector(f"{self._root}/{folder}", allow_not_found=True)
-        return [info.base_name for info in self._files.get_file_info(selector)]
+        return self._files_of(folder).entries(folder)
 
     def _read(self, file: str) -> str | None:
-        if not self._has(file):
-            return None
-        if is_local(self.place):
-            return self._read_own(Path(self._root, file))
-        with self._files.open_input_stream(f"{self._root}/{file}") as stream:
-            content: bytes = stream.read()
-        return content.decode("utf-8", errors="replace")
-
-    def _read_own(self, path: Path) -> str:
         try:
-            with os.fdopen(open_to_read(path), "rb") as stream:
-                return stream.read().decode("utf-8", errors="replace")
+            return self._files_of(file).read(file)
         except NotPrivate as error:
             raise CheckpointError(f"the checkpoint cannot be used: {error}") from error
 
     def _has(self, file: str) -> bool:
-        return bool(self._files.get_file_info(f"{self._root}/{file}").type is FileType.File)
+        return self._files_of(file).has(file)
+
+    def _files_of(self, path: str) -> CheckpointFiles:
+        """Where a file is: what Spark writes is here first."""
+        is_copied = self._copy is not None and path.partition("/")[0] == SPARK
+        return self._copy.files if is_copied and self._copy is not None else self._files
 
 
-def about(name: str, inputs: Sequence[str]) -> dict[str, Any]:
-    """What a checkpoint says of its pipeline."""
-    return {"format": FORMAT, "name": name, "inputs": list(inputs)}
+def nothing() -> None:
+    """Whoever has a copy holds the checkpoint with it."""
 
 
 def parsed(line: str) -> object:
@@ -377,15 +381,3 @@ def parsed(line: str) -> object:
         return json.loads(line)
     except ValueError:
         return None
-
-
-def what_is(inputs: Sequence[str]) -> str:
-    """What a pipeline reads: the schemas of what goes onto Spark, and the streams of Spark."""
-    return " and the ".join(
-        each if each.startswith(STREAM) else f"schema {each!r}" for each in map(str, inputs)
-    )
-
-
-def is_local(place: str) -> bool:
-    """Whether ``place`` is a folder of this machine."""
-    return urlsplit(place).scheme in ("", "file")

@@ -27,6 +27,7 @@ from penstock.observe.meters import EmittedMeter, Timestamped
 from penstock.observe.status import BatchStatus
 from penstock.runtime import report_undelivered
 from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
+from penstock.spark.checkpoint_place import require_place_for_spark
 from penstock.spark.egress.batch_counts import BatchCounts
 from penstock.spark.egress.batch_delivery import BatchDelivery
 from penstock.spark.egress.query import NativeSink, Query, Retries, StreamRead
@@ -187,7 +188,9 @@ class SparkRun:
         require_sendable(plan)
         self._wait_for_others()
         checkpoint = Checkpoint(plan.checkpoint or self._temporary_folder(leaving))
+        require_place_for_spark(checkpoint.place, plan.settings, is_native=self._sink is not None)
         checkpoint.claim(plan.name, plan.identities)
+        checkpoint.copy_for_spark(leaving)
         self._inputs.open(checkpoint, leaving)
         journals = self._inputs.journals
         checkpoint.require_whole(journals)
@@ -249,7 +252,11 @@ class SparkRun:
         query.start(
             list(self._reads(checkpoint, through)),
             with_state_checked(rest.transform, self._plan, checkpoint),
-            self._sink or self._delivering.target(partial(self.batch_counts.arrived, query)),
+            self._sink
+            or self._delivering.target(
+                partial(self.batch_counts.arrived, query),
+                checkpoint.keep if checkpoint.has_copy else None,
+            ),
             self._plan.output_mode,
             checkpoint.for_spark,
             until_end=self._plan.until_end,
@@ -283,7 +290,7 @@ class SparkRun:
             if isinstance(each, StreamInput):
                 yield each
             else:
-                yield JournalRead(next(journals), self._plan.batch_rows, checkpoint.place, through)
+                yield JournalRead(next(journals), self._plan.batch_rows, checkpoint.plans, through)
 
     def _has_left(self, query: Query) -> bool:
         """Let Spark compute no further batch of what it reads itself; whether it computes none."""
@@ -307,6 +314,7 @@ class SparkRun:
         if not self._is_through:
             progress = checkpoint.progress(self._inputs.journals, self._done)
             if progress is not self._done:
+                checkpoint.keep()  # before rows are gone that Spark would need again
                 before, self._done = self._done, progress
                 self._retries.progressed()
                 self._measure(before)

@@ -39,7 +39,13 @@ STOPPED: Final = 3
 class Life:
     """One ``penstock run`` of a pipeline, with all that it starts."""
 
-    def __init__(self, folder: Path, settings: dict[str, str], pipeline: str = ENDS) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: dict[str, str],
+        pipeline: str = ENDS,
+        checkpoint: str | None = None,
+    ) -> None:
         self.folder = folder
         self.settings = settings
         self._mark = uuid.uuid4().hex
@@ -49,7 +55,7 @@ class Life:
         self.process = subprocess.Popen(
             [
                 *(sys.executable, "-c", RUN, "run", pipeline),
-                *("--checkpoint", str(folder / "checkpoint"), *assignments),
+                *("--checkpoint", checkpoint or str(folder / "checkpoint"), *assignments),
             ],
             cwd=ROOT,
             env={**os.environ, MARK: self._mark},

@@ -38,9 +38,9 @@ def write_delta(
     two pipelines that write into one table need a ``name`` each. Others may add to the table at the
     same time. A commit that was cut off leaves files that no version has; VACUUM removes them.
 
-    Demand: 16 to 1,024 elements at a time. A batch is held until it is complete. Without batches, rows are
-    committed by ``commit_rows``, with the first one that comes a second after the last commit, and
-    at the end.
+    Demand: 16 to 1,024 elements at a time. A batch is held until it is complete. Without batches,
+    rows are committed by ``commit_rows``, with the first one that comes a second after the last
+    commit, and at the end.
 
     Delivery: exactly once, with a checkpoint. The rows of a batch and its number are one commit.
 

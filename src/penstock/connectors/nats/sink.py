@@ -56,8 +56,8 @@ def write_jetstream(
     Each message has an id, ``Nats-Msg-Id``, so that the server refuses one that is sent twice
     within the window of its stream, two minutes unless that says otherwise.
 
-    Demand: 16 to 1,024 elements at a time. Without batches, they are published by ``commit_rows``, with the
-    first one that comes a second after the last time, and at the end.
+    Demand: 16 to 1,024 elements at a time. Without batches, they are published by ``commit_rows``,
+    with the first one that comes a second after the last time, and at the end.
 
     Delivery: exactly once, with a checkpoint, in a stream with ``retention=limits``. Without one at
     least once: a message whose answer is lost is sent again, and refused as a duplicate within the

@@ -256,13 +256,20 @@ class BatchDelivery:
         if self._listener is not None:
             self._listener.close()
 
-    def target(self, on_arrival: Callable[[int, int | None], object]) -> ProgramSink:
+    def target(
+        self,
+        on_arrival: Callable[[int, int | None], object],
+        on_planned: Callable[[], object] | None = None,
+    ) -> ProgramSink:
         """Where a query is to send its batches.
 
-        ``on_arrival`` is told of each: its number, and its rows if they are for this program.
+        ``on_arrival`` is told of each: its number, and its rows if they are for this program;
+        ``on_planned`` before anything of it is computed, and its error is that of the run.
         """
         gated = bool(self._plan.streams)
         admit = partial(self.emitter.admit, on_demand=self._gives_elements) if gated else None
+        if on_planned is not None:
+            admit = partial(self._plan_kept, on_planned, admit)
         return ProgramSink(partial(self._deliver, on_arrival), self._share, admit)
 
     @property
@@ -271,6 +278,13 @@ class BatchDelivery:
         return BatchFanOut(sinks, self._with_rows)
 
     # The thread of Spark's call, which waits meanwhile.
+
+    def _plan_kept(
+        self, on_planned: Callable[[], object], admit: Callable[[int], None] | None, number: int
+    ) -> None:
+        self._tell(lambda _: on_planned(), number)
+        if admit is not None:
+            admit(number)
 
     def _deliver(
         self, on_arrival: Callable[[int, int | None], object], number: int, table: pa.Table

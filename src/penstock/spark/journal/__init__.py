@@ -25,6 +25,10 @@ Each byte of the rows is covered by a checksum, and nothing is ever unpickled.
 ``local_store.py``    a journal in a local folder: files that grow, a sync before anything counts, a
                       lock
 ``object_store.py``   a journal in a store whose files cannot grow: one object for each record
+``s3_store.py``       a journal on S3: one object for each record, each of which is made once and by
+                      one writer
+``s3_folder.py``      a folder on S3, whose files are created and replaced only by who has seen what
+                      is there
 ``private_files.py``  files and folders for their owner alone: nobody else can read one, lock one,
                       or plant one
 ``errors.py``         what can be wrong with a journal, each with a sentence that says what to do

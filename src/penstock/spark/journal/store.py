@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "SegmentFile", "Store", "StoredFile", "local_folder_of", "open_store"]
 
+S3: Final = "s3://"
 Place: TypeAlias = "str | PathLike[str] | fs.FileSystem"
 """A local folder, a URI that ``pyarrow.fs`` knows, or a file system that begins at the folder.
 
@@ -95,6 +96,10 @@ def open_store(place: Place) -> Store:
         from penstock.spark.journal.local_store import LocalStore
 
         return LocalStore(folder)
+    if isinstance(place, str) and place.startswith(S3):
+        from penstock.spark.journal.s3_store import S3JournalStore
+
+        return S3JournalStore(place)
     from pyarrow import fs
 
     from penstock.spark.journal.object_store import ObjectStore
@@ -112,6 +117,8 @@ def local_folder_of(place: Place) -> str | None:
         raise JournalUnusable("the place of a journal must not be empty")
     if text is not None and "://" not in text:
         return text
+    if text is not None and text.startswith(S3):
+        return None
     from pyarrow import fs
 
     if isinstance(place, fs.FileSystem):

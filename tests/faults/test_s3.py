@@ -1,0 +1,90 @@
+"""``kill -9`` of a pipeline whose checkpoint is on S3, and two of them at once."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.faults.ends.lives import Life
+from tests.servers.s3 import S3Server
+
+pytestmark = [pytest.mark.s3, pytest.mark.full, pytest.mark.timeout(1_200)]
+
+PIPELINE = "tests.faults.s3_pipeline:counted"
+ROWS = 3_000
+COMPLETED = 0
+
+
+@pytest.fixture
+def place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return f"{s3_server.create()}/checkpoint"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Each number is there twice, so that only the state tells which ones have come."""
+    lines = [json.dumps({"number": number // 2}) for number in range(2 * ROWS)]
+    (tmp_path / "numbers.jsonl").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def lived(folder: Path, place: str) -> Life:
+    return Life(folder, {"folder": str(folder)}, PIPELINE, place)
+
+
+def require_each_row_once(folder: Path) -> None:
+    assert sorted(numbers_in(folder)) == [*range(ROWS)]
+    with closing(sqlite3.connect(folder / "rows.db")) as database:
+        found = database.execute("SELECT number FROM rows ORDER BY number").fetchall()
+    assert found == [(number,) for number in range(ROWS)]
+
+
+def test_each_row_is_there_once_after_kills(folder: Path, place: str, s3_server: S3Server) -> None:
+    kills = 0
+    for kill in (Life.kill_group, Life.kill_alone, Life.kill_jvm, Life.kill_group):
+        life = lived(folder, place)
+        if life.await_rows(0.5 * (1 + kills)):
+            kill(life)
+            kills += 1
+        life.end()
+    for _ in range(2):  # the second time, all is there
+        life = lived(folder, place)
+        assert life.end() == COMPLETED, life.said
+    assert kills >= 2
+    require_each_row_once(folder)
+    assert not (folder / "checkpoint").exists()
+    names = s3_server.files(place)
+    assert any(name.startswith("spark/state/") for name in names)
+    assert {"pipeline.json", "runs.json", "spark/metadata"} <= {*names}
+
+
+def test_of_two_runs_at_once_one_ends_with_a_line_and_no_row_is_lost(
+    folder: Path, place: str
+) -> None:
+    """They write into other files, whose own locks would keep one out before."""
+    other = folder / "other"
+    other.mkdir()
+    (other / "numbers.jsonl").write_bytes((folder / "numbers.jsonl").read_bytes())
+    first = lived(folder, place)
+    assert first.await_rows(0.0)
+    second = lived(other, place)
+    codes = [first.end(), second.end()]
+    assert codes != [COMPLETED, COMPLETED]
+    said = first.said + second.said
+    assert "is in use by another run of the pipeline" in said or "has taken over" in said, said
+    assert "Traceback" not in said
+    last = lived(other, place)
+    assert last.end() == COMPLETED, last.said
+    found = [numbers_in(each) for each in (folder, other)]
+    assert all(len({*numbers}) == len(numbers) for numbers in found)
+    assert {*found[0], *found[1]} == {*range(ROWS)}
+
+
+def numbers_in(folder: Path) -> list[int]:
+    return [json.loads(line)["number"] for line in (folder / "out.jsonl").read_text().splitlines()]

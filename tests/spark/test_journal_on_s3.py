@@ -1,0 +1,88 @@
+"""A journal on S3, seen by boto3: one writer at a time, and nothing overwritten in silence."""
+
+from __future__ import annotations
+
+import pytest
+
+from penstock.spark.journal import Journal, JournalInUse, JournalUnusable
+from penstock.spark.journal.s3_folder import Overtaken, S3Folder
+from tests.servers.s3 import S3Server
+from tests.spark.journals import append_rows, open_journal, read_rows
+
+pytestmark = [pytest.mark.s3, pytest.mark.timeout(120)]
+
+
+@pytest.fixture
+def place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return f"{s3_server.create()}/journal"
+
+
+def test_rows_are_there_after_it_was_closed(place: str, s3_server: S3Server) -> None:
+    with open_journal(place) as journal:
+        append_rows(journal, 10)
+        append_rows(journal, 5)
+        journal.commit(10)
+    with open_journal(place) as journal:
+        assert (journal.start, journal.end) == (10, 15)
+        append_rows(journal, 5)
+        assert read_rows(place, 10, 20) == [*range(10, 20)]
+    names = [name for name in s3_server.files(place) if name.endswith(".segment")]
+    assert len(names) == 2  # what is committed is deleted
+
+
+def test_who_was_first_is_refused_when_another_one_has_come(place: str) -> None:
+    first = open_journal(place)
+    append_rows(first, 10)
+    second = open_journal(place)
+    with pytest.raises(JournalInUse, match=f"another writer has taken over .*{place}"):
+        append_rows(first, 5)
+    with pytest.raises(JournalInUse, match="another writer has taken over"):
+        first.commit(10)
+    append_rows(second, 7)
+    assert read_rows(place, 0, 17) == [*range(17)]
+    first.close()
+    second.close()
+
+
+def test_a_record_that_another_one_has_made_is_not_replaced(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both take themselves for the only one at the moment in which they write."""
+    first = open_journal(place)
+    second = open_journal(place)
+    monkeypatch.setattr(type(first._store), "check_claim", lambda store: None)
+    append_rows(second, 10)
+    with pytest.raises(JournalInUse, match="another writer has taken over"):
+        append_rows(first, 5)
+    assert read_rows(place, 0, 10) == [*range(10)]
+    assert Journal.open(place, second.schema).end == 10
+
+
+def test_files_are_replaced_only_by_who_has_seen_them(place: str) -> None:
+    folder = S3Folder(place)
+    folder.create("a", b"1")
+    folder.create("a", b"1")  # as after an answer that was lost
+    with pytest.raises(Overtaken, match=f"{place}/a was written by somebody else"):
+        folder.create("a", b"2")
+    _, tag = folder.seen("a")
+    folder.replace("a", b"2", tag)
+    with pytest.raises(Overtaken):
+        folder.replace("a", b"3", tag)
+    assert folder.read("a") == b"2"
+
+
+def test_a_bucket_that_is_not_there_is_named(place: str) -> None:
+    with pytest.raises(JournalUnusable, match="there is no bucket none") as caught:
+        open_journal("s3://none/journal")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "place", ["s3://", "s3:///folder", "s3://me:s3cret@bucket/a", "s3://a/b?c=d"]
+)
+def test_a_place_that_is_none_is_refused(place: str) -> None:
+    with pytest.raises(JournalUnusable, match="is like s3://bucket/folder") as caught:
+        open_journal(place)
+    assert "s3cret" not in str(caught.value)
