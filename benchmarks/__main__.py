@@ -53,6 +53,10 @@ def report_what_takes_long(words: list[str]) -> None:
         from benchmarks import redis_streams
 
         redis_streams.report()
+    if "lake" in words:  # writes tables into a temporary folder
+        from benchmarks import lake
+
+        lake.report()
     if "dataframe" in words:  # starts Spark
         from benchmarks import dataframe
 

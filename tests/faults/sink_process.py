@@ -36,6 +36,7 @@ __all__ = [
     "BATCHES",
     "CRASHES",
     "ROOT",
+    "End",
     "Logs",
     "at_the",
     "die",
