@@ -38,6 +38,8 @@ REQUIREMENT_SETS = {
     "tool": (
         "--extra=connectors",
         "--extra=dashboard",
+        "--extra=delta",
+        "--extra=iceberg",
         "--extra=kafka",
         "--extra=opentelemetry",
         "--extra=postgres",

@@ -61,6 +61,10 @@ def report_what_takes_long(words: list[str]) -> None:
         from benchmarks import tables
 
         tables.report()
+    if "lake" in words:  # writes tables into a temporary folder
+        from benchmarks import lake
+
+        lake.report()
     if "dataframe" in words:  # starts Spark
         from benchmarks import dataframe
 

@@ -52,10 +52,15 @@ NEED_JPYPE: Final = ("bridges/jvm", "tck/jvm")
 HAS_JPYPE: Final = find_spec("jpype") is not None
 collect_ignore = [] if HAS_JPYPE else list(NEED_JPYPE)
 
-# So it is with the client of Kafka.
+# So it is with the client of Kafka, and the library of Iceberg.
 NEED_KAFKA: Final = ("*/test_kafka*",)
 HAS_KAFKA: Final = find_spec("confluent_kafka") is not None
-collect_ignore_glob = [] if HAS_KAFKA else list(NEED_KAFKA)
+NEED_ICEBERG: Final = ("*/test_iceberg*", "*/test_lake*")
+HAS_ICEBERG: Final = find_spec("pyiceberg") is not None
+collect_ignore_glob = [
+    *(() if HAS_KAFKA else NEED_KAFKA),
+    *(() if HAS_ICEBERG else NEED_ICEBERG),
+]
 
 # Spark logs the errors of queries with them, and lets them propagate no more when it has.
 QUERY_LOGGERS: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
@@ -175,6 +180,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[MISSING].append(f"{left_out} LEFT OUT: JPype is not there for this Python")
     if not HAS_KAFKA:
         config.stash[MISSING].append("tests of Kafka LEFT OUT: its client is not there")
+    if not HAS_ICEBERG:
+        config.stash[MISSING].append("tests of Iceberg LEFT OUT: its library is not there")
     # Hypothesis warns when it finds nobody who refers to its own random numbers. It does not find
     # what is frozen below.
     config.addinivalue_line("filterwarnings", "ignore:It looks like .register_random. was passed")

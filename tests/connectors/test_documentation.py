@@ -19,8 +19,12 @@ from penstock import connectors
 from penstock.delivery import level_of
 from tests.public_names import public_names
 
-# The client of Kafka has no wheels for the newest Python.
-HAS_ALL: Final = find_spec("confluent_kafka") is not None
+# The client of Kafka and the library of Iceberg have no wheels for the newest Python.
+ABSENT: Final = [
+    word
+    for word, package in (("kafka", "confluent_kafka"), ("iceberg", "pyiceberg"))
+    if find_spec(package) is None
+]
 SOURCES: Final = tuple(each.__name__ for each in functions("source"))
 SINKS: Final = tuple(each.__name__ for each in functions("sink"))
 MADE: Final[dict[str, Callable[[Path], Any]]] = {
@@ -61,7 +65,7 @@ def test_the_tables_say_what_connectors_say() -> None:
 
 
 def test_every_sink_is_made_here() -> None:
-    assert {*SINKS} == {name for name in MADE if HAS_ALL or "kafka" not in name}
+    assert {*SINKS} == {name for name in MADE if not any(word in name for word in ABSENT)}
 
 
 @pytest.mark.parametrize("name", SOURCES + SINKS)
@@ -106,20 +110,24 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
     import sys
 
     monkeypatch.delitem(sys.modules, "penstock.connectors.websocket.source", raising=False)
-    for module in ("parquet.source", "parquet.sink", "parquet.folder", "parquet.rows"):
-        monkeypatch.delitem(sys.modules, f"penstock.connectors.{module}", raising=False)
-    for module in [name for name in sys.modules if name.startswith("penstock.connectors.kafka")]:
-        monkeypatch.delitem(sys.modules, module)
-    for name in ("from_websocket", "read_parquet", "write_parquet", "read_kafka", "write_kafka"):
-        monkeypatch.delattr(connectors, name, raising=False)  # it may be loaded already
+    needed = {
+        "delta": "deltalake", "iceberg": "pyiceberg", "kafka": "confluent_kafka",
+        "parquet": "pyarrow",
+    }  # fmt: skip
+    for extra in needed:
+        package = f"penstock.connectors.{extra}"
+        for module in [name for name in sys.modules if name.startswith(package)]:
+            monkeypatch.delitem(sys.modules, module)
+        for name in (f"read_{extra}", f"write_{extra}"):
+            monkeypatch.delattr(connectors, name, raising=False)  # it may be loaded already
+    monkeypatch.delattr(connectors, "from_websocket", raising=False)
     monkeypatch.setitem(sys.modules, "websockets.asyncio.client", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(ModuleNotFoundError, match="from_websocket needs websockets.*connectors"):
         _ = connectors.from_websocket
-    for name in ("read_parquet", "write_parquet"):
-        with pytest.raises(ModuleNotFoundError, match=f"{name} needs pyarrow.*parquet"):
-            getattr(connectors, name)
-    for name in ("read_kafka", "write_kafka"):
-        with pytest.raises(ModuleNotFoundError, match=f"{name} needs confluent_kafka.*kafka"):
-            getattr(connectors, name)
+    for extra, package in needed.items():  # pyarrow last, which the others need as well
+        for module in [name for name in sys.modules if name.startswith(f"{package}.")]:
+            monkeypatch.delitem(sys.modules, module)
+        monkeypatch.setitem(sys.modules, package, None)
+        for name in (f"read_{extra}", f"write_{extra}"):
+            with pytest.raises(ModuleNotFoundError, match=rf"{name} needs {package}.*\[{extra}\]"):
+                getattr(connectors, name)

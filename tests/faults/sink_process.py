@@ -39,6 +39,7 @@ __all__ = [
     "BATCHES",
     "CRASHES",
     "ROOT",
+    "End",
     "Logs",
     "at_the",
     "die",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ NO_TRACE = "what is not committed leaves no trace"
 ANOTHER = "what another checkpoint wrote is refused"
 OLDER = "an older checkpoint is refused"
 RIVAL = "of two that write at once, one is refused"
+ICEBERG = [] if find_spec("pyiceberg") is None else ["IcebergTable"]
 
 
 @pytest.fixture
@@ -38,7 +40,7 @@ def extent(pytestconfig: pytest.Config) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "name",
     quick(
-        ["JsonLinesFile", "CsvFile", "DeltaTable", "IcebergTable", "ParquetFolder", "SqliteTable"],
+        ["JsonLinesFile", "CsvFile", "DeltaTable", *ICEBERG, "ParquetFolder", "SqliteTable"],
         ["JsonLinesFile"],
     ),
 )

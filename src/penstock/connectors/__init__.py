@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from penstock.connectors.files.json_lines import read_json_lines, write_json_lines
     from penstock.connectors.files.tail import Line, tail_json_lines
     from penstock.connectors.iceberg.sink import write_iceberg
+    from penstock.connectors.iceberg.source import read_iceberg
     from penstock.connectors.kafka.messages import KafkaMessage, KafkaMessages
     from penstock.connectors.kafka.sink import write_kafka
     from penstock.connectors.kafka.source import read_kafka
@@ -84,6 +85,7 @@ __all__ = [
     "read_csv",
     "read_delta",
     "read_duckdb",
+    "read_iceberg",
     "read_jetstream",
     "read_json_lines",
     "read_kafka",
@@ -136,6 +138,7 @@ _load = loader(
         "read_duckdb": "duckdb.source",
         "read_jetstream": "nats.source",
         "read_delta": "delta.source",
+        "read_iceberg": "iceberg.source",
         "read_json_lines": "files.json_lines",
         "read_kafka": "kafka.source",
         "read_parquet": "parquet.source",
