@@ -171,6 +171,16 @@ registry = CollectorRegistry()
 registry.register(PipelineCollector(observer))
 assert b"penstock_uptime_seconds" in generate_latest(registry)
 """,
+    "s3": """
+import os
+os.environ |= {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "a", "AWS_REGION": "us-east-1"}
+os.environ["AWS_ENDPOINT_URL"] = "http://127.0.0.1:9"
+from penstock.spark.journal.s3_folder import S3Folder
+try:
+    S3Folder("s3://bucket/folder").has("file")
+except OSError as error:
+    assert "S3 does not answer" in str(error), error
+""",
     "spark": """
 from penstock import Flow
 rows = Flow.of((1,), (2,)).on_spark("n long").map(lambda row: (row.n + 1,), schema="n long")
@@ -181,6 +191,7 @@ IMPORTED_AS = {
     "confluent-kafka": "confluent_kafka",
     "httpx-sse": "httpx_sse",
     "jpype1": "jpype",
+    "nats-py": "nats",
     "opentelemetry-api": "opentelemetry",
     "prometheus-client": "prometheus_client",
     "psycopg2-binary": "psycopg2",

@@ -1,4 +1,4 @@
-"""A checkpoint on S3, seen by boto3: what Spark writes on this machine is kept there, in order."""
+"""A checkpoint on S3: what Spark writes on this machine is kept there, in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from penstock.spark.journal import Journal, JournalUnusable
 from penstock.spark.journal.s3_folder import S3Folder
 from penstock.spark.journal.s3_store import S3JournalStore
 from penstock.spark.session.spark_session import SparkSettings
-from tests.servers.s3 import S3Server, running_s3
+from tests.servers.s3 import WHO, S3Server, running_s3
 
 pytestmark = [pytest.mark.s3, pytest.mark.timeout(120)]
 
@@ -159,6 +159,14 @@ def test_the_checkpoint_of_another_pipeline_is_refused(place: str) -> None:
 def test_a_bucket_that_is_not_there_is_named(place: str) -> None:
     with pytest.raises(CheckpointError, match="there is no bucket none") as caught:
         Checkpoint("s3://none/checkpoint").claim("numbers", INPUTS)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**WHO, "AWS_ENDPOINT_URL": "http://127.0.0.1:9"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CheckpointError, match="s3://bucket/a: S3 does not answer: ") as caught:
+        Checkpoint("s3://bucket/a").claim("numbers", INPUTS)
     assert "\n" not in str(caught.value)
 
 

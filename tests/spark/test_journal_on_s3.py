@@ -1,4 +1,4 @@
-"""A journal on S3, seen by boto3: one writer at a time, and nothing overwritten in silence."""
+"""A journal on S3: one writer at a time, and nothing is overwritten in silence."""
 
 from __future__ import annotations
 

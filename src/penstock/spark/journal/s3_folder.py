@@ -26,6 +26,7 @@ __all__ = ["Overtaken", "S3Folder", "is_s3"]
 SCHEME: Final = "s3"
 ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 RETRIES: Final[Any] = {"max_retries": 5, "retry_timeout": timedelta(seconds=30)}
+UNANSWERED: Final = " - HTTP error:"
 REASON: Final = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
 
 
@@ -137,13 +138,17 @@ class S3Folder:
         try:
             yield
         except FileNotFoundError as error:
-            if "NoSuchBucket" in str(error):
-                raise OSError(f"{self.place}: there is no bucket {self._bucket}") from None
+            self._require_bucket(error)
             raise FileNotFoundError(f"there is no such file in {self.place}") from None
         except (PermissionDeniedError, UnauthenticatedError) as error:
             raise PermissionError(f"{self.place}: S3 does not let us in: {reason(error)}") from None
         except BaseError as error:
+            self._require_bucket(error)
             raise OSError(f"{self.place}: {reason(error)}") from None
+
+    def _require_bucket(self, error: Exception) -> None:
+        if "NoSuchBucket" in str(error):
+            raise OSError(f"{self.place}: there is no bucket {self._bucket}") from None
 
 
 def opened(place: str) -> S3Store:
@@ -164,4 +169,7 @@ def reason(error: Exception) -> str:
     """What S3 says, in one line."""
     text = str(error)
     said = REASON.search(text)
-    return printable(": ".join(said.groups()) if said else text.splitlines()[0])[:300]
+    words = ": ".join(said.groups()) if said else text.splitlines()[0]
+    if UNANSWERED in words:
+        words = f"S3 does not answer: {words.rpartition(UNANSWERED)[2].strip()}"
+    return printable(words)[:300]
