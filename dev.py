@@ -38,22 +38,30 @@ REQUIREMENT_SETS = {
     "tool": (
         "--extra=connectors",
         "--extra=dashboard",
-        "--extra=delta",
-        "--extra=iceberg",
-        "--extra=kafka",
-        "--extra=nats",
         "--extra=opentelemetry",
-        "--extra=postgres",
-        "--extra=redis",
-        "--extra=s3",
         "--extra=prometheus",
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/spark.txt",
+    ),
+    # The clients of the systems that connectors lead to; the demo needs none of them.
+    "systems": (
+        "--extra=delta",
+        "--extra=duckdb",
+        "--extra=iceberg",
+        "--extra=kafka",
+        "--extra=nats",
+        "--extra=postgres",
+        "--extra=redis",
+        "--extra=s3",
+        "--constraint=requirements/dev.txt",
+        "--constraint=requirements/spark.txt",
+        "--constraint=requirements/tool.txt",
     ),
     "test-tools": (
         "--group=test-tools",
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/tool.txt",
+        "--constraint=requirements/systems.txt",
     ),
     "s3-server": ("--group=s3-server",),
     "bench": ("--group=bench", "--constraint=requirements/dev.txt"),
@@ -62,6 +70,7 @@ REQUIREMENT_SETS = {
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/spark.txt",
         "--constraint=requirements/tool.txt",
+        "--constraint=requirements/systems.txt",
         "--constraint=requirements/test-tools.txt",
     ),
 }
@@ -75,11 +84,12 @@ for series in OLDER_SPARKS:
         "--group=data",
         "--constraint=requirements/dev.txt",
         "--constraint=requirements/tool.txt",
+        "--constraint=requirements/systems.txt",
         "--constraint=requirements/test-tools.txt",
     )
 
 # What the tests import, and so what the type checker reads.
-TESTED = ("java", "jvm", "spark", "tool", "test-tools")
+TESTED = ("java", "jvm", "spark", "tool", "systems", "test-tools")
 
 # What --spark runs if nothing else is named: the folders in which a test may start Spark.
 TESTS_OF_SPARK = ("tests/spark", "tests/pipeline", "tests/connectors/test_on_spark.py")
@@ -128,7 +138,7 @@ def run_checks(environment: Environment, arguments: list[str]) -> int:
 
 def run_benchmarks(environment: Environment, arguments: list[str]) -> int:
     """Measure speed and memory, also those of other libraries."""
-    environment.prepare("bench", "jvm", "spark", "tool")
+    environment.prepare("bench", "jvm", "spark", "tool", "systems")
     provide_java(environment)
     environment.become("-m", "benchmarks", *arguments)
 
@@ -136,7 +146,9 @@ def run_benchmarks(environment: Environment, arguments: list[str]) -> int:
 def build_docs(environment: Environment, arguments: list[str]) -> int:
     """Build the documentation and run its examples; a warning is an error."""
     refuse(arguments)
-    environment.prepare("spark", "tool")  # whose parts of the reference are read from the code
+    environment.prepare(
+        "spark", "tool", "systems"
+    )  # whose parts of the reference are read from the code
     for builder in ("html", "doctest"):
         options = ("-qW", "--keep-going", "-b", builder, "docs", f"docs/_build/{builder}")
         code, output = environment.call("sphinx-build", *options)
@@ -179,7 +191,7 @@ def show_java(environment: Environment, arguments: list[str]) -> int:
 def run_audit(environment: Environment, arguments: list[str]) -> int:
     """Look for known faults in what is locked, and write an SBOM; 3 if nobody could be asked."""
     refuse(arguments)
-    environment.prepare("jvm", "spark", "tool", "audit")
+    environment.prepare("jvm", "spark", "tool", "systems", "audit")
     print(f"The bill of materials: {write_bill(environment)}", flush=True)
     return look_for_faults(environment, REQUIREMENT_SETS)
 
