@@ -99,6 +99,14 @@ Flow.of({"delay": 12}, {"delay": -3}).subscribe(writer := write_delta("flights")
 assert writer.wait() and writer.error is None, writer.error
 assert read_delta("flights").to_list().run_sync() == [{"delay": 12}, {"delay": -3}]
 """,
+    "duckdb": """
+from penstock import Flow
+from penstock.connectors import read_duckdb, write_duckdb
+Flow.of({"delay": 12}).subscribe(writer := write_duckdb("flights.duckdb", "flights"))
+assert writer.wait() and writer.error is None, writer.error
+flights = read_duckdb("flights.duckdb", "SELECT delay FROM flights")
+assert flights.to_list().run_sync() == [{"delay": 12}]
+""",
     "iceberg": """
 from pyiceberg.catalog.sql import SqlCatalog
 from penstock import Flow
