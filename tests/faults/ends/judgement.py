@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import duckdb
 
-__all__ = ["READERS", "Verdict", "judge"]
+__all__ = ["READERS", "Verdict", "judge", "verdict"]
 
 Row = tuple[str, int]
 
