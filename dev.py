@@ -38,6 +38,7 @@ REQUIREMENT_SETS = {
     "tool": (
         "--extra=connectors",
         "--extra=dashboard",
+        "--extra=duckdb",
         "--extra=kafka",
         "--extra=opentelemetry",
         "--extra=postgres",
