@@ -172,6 +172,27 @@ def test_a_table_with_other_columns_is_refused_and_stays(
     assert rows_in(file) == [("JFK", "AA")]
 
 
+def test_a_table_that_is_changed_in_the_middle_is_told(
+    file: Path, database: sqlite3.Connection
+) -> None:
+    for change in ("ALTER TABLE flights DROP COLUMN delay", "DROP TABLE flights"):
+        sink = write_sqlite(file, "flights", name=change).sink
+        sink.open(Epoch.begun())
+        sink.begin(0)
+        sink(Flight("JFK", 1))
+        sink.commit(0)
+        database.execute(change)
+        sink.begin(1)
+        sink(Flight("EWR", 2))
+        with pytest.raises(
+            DeliveryRefused, match="flights in .* cannot take the rows: "
+        ) as refused:
+            sink.commit(1)
+        assert "\n" not in str(refused.value)
+        sink.close()
+        database.execute("DROP TABLE IF EXISTS flights")
+
+
 def test_a_table_without_that_key_is_refused(file: Path, database: sqlite3.Connection) -> None:
     database.execute("CREATE TABLE flights (origin, delay)")
     sink = write_sqlite(file, "flights", columns=["origin", "delay"], key="origin").sink

@@ -16,7 +16,7 @@ import duckdb
 
 from tests.lake.delta import delta_rows
 
-__all__ = ["READERS", "Verdict", "judge"]
+__all__ = ["READERS", "Verdict", "judge", "verdict"]
 
 Row = tuple[str, int]
 

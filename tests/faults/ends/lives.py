@@ -48,6 +48,7 @@ class Life:
     ) -> None:
         self.folder = folder
         self.settings = settings
+        self.pipeline = pipeline
         self._mark = uuid.uuid4().hex
         self._said = (folder / "said").open("a+")
         self._before = self.rows
@@ -168,7 +169,7 @@ def full_disk(life: Life) -> set[int]:
 
 def second_start(life: Life) -> set[int]:
     """Somebody starts the pipeline once more, which is refused and disturbs nobody."""
-    second = Life(life.folder, life.settings)
+    second = Life(life.folder, life.settings, life.pipeline)
     code = second.end()
     assert code in (FAILED, REFUSED), f"the second one ended with {code}:\n{second.said}"
     life.terminate_all()
@@ -185,9 +186,11 @@ FAULTS: Final[dict[str, Fault]] = {
 }
 
 
-def suffer(folder: Path, settings: dict[str, str], fault: Fault, random: Random) -> bool:
+def suffer(
+    folder: Path, settings: dict[str, str], fault: Fault, random: Random, pipeline: str = ENDS
+) -> bool:
     """One life that ends by a fault; whether it came that far before it was done."""
-    life = Life(folder, settings)
+    life = Life(folder, settings, pipeline)
     runs = life.await_rows(random.uniform(0.0, MOST_SECONDS))
     codes = fault(life) if runs else set()
     code = life.end()
@@ -195,9 +198,9 @@ def suffer(folder: Path, settings: dict[str, str], fault: Fault, random: Random)
     return runs
 
 
-def finish(folder: Path, settings: dict[str, str]) -> None:
+def finish(folder: Path, settings: dict[str, str], pipeline: str = ENDS) -> None:
     """The last life, which comes to its end."""
-    life = Life(folder, settings)
+    life = Life(folder, settings, pipeline)
     code = life.end()
     assert code == COMPLETED, f"ended with {code}:\n{life.said}"
 

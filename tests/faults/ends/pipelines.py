@@ -37,7 +37,16 @@ from penstock.connectors import (
 from penstock.pipeline import Pipeline
 from penstock.spark import SparkFlow, write_with_spark
 
-__all__ = ["SINKS", "SOURCES", "Settings", "ends"]
+__all__ = [
+    "SINKS",
+    "SOURCES",
+    "Settings",
+    "ends",
+    "named",
+    "number_of",
+    "renamed",
+    "together",
+]
 
 SCHEMA: Final = "source string, number long"
 COLUMNS: Final = ("source", "number")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby, repeat
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from confluent_kafka import Message
 
@@ -20,6 +20,9 @@ __all__ = [
 
 KafkaPosition: TypeAlias = tuple[int, ...]
 """How far a topic was read: for each of its partitions, the offset of the next message."""
+
+
+FOLLOWING: Final = (1).__add__
 
 
 class KafkaMessage(NamedTuple):
@@ -78,7 +81,8 @@ class MessageDecoder:
         elements: list[KafkaMessage] = []
         while messages:
             values, error = self._decoded(messages)
-            elements += self._made(messages[: len(values)], values)
+            if values:
+                elements += self._made(messages[: len(values)], values)
             if error is None:
                 break
             bad, messages = messages[len(values)], messages[len(values) + 1 :]
@@ -115,9 +119,12 @@ class MessageDecoder:
 
     def _made(self, messages: Sequence[Message], values: Sequence[Any]) -> list[KafkaMessage]:
         """An element of each message, field by field: that is twice as fast as one by one."""
-        partitions = [*map(Message.partition, messages)]
         offsets = [*map(Message.offset, messages)]
+        partitions: Iterable[int] = repeat(0)
+        if len(self.next_offsets) > 1:
+            partitions = [*map(Message.partition, messages)]
         headers = [*map(Message.headers, messages)]
+        kinds, times = zip(*map(Message.timestamp, messages), strict=True)
         fields = zip(
             repeat(self._topic),
             partitions,
@@ -125,22 +132,28 @@ class MessageDecoder:
             map(Message.key, messages),
             values,
             [tuple(each or ()) for each in headers] if any(headers) else repeat(()),
-            [time if kind else None for kind, time in map(Message.timestamp, messages)],
+            times
+            if all(kinds)
+            else [t if kind else None for kind, t in zip(kinds, times, strict=True)],
             self._positions(partitions, offsets),
             strict=False,  # the topic never ends
         )
         return [*map(partial(tuple.__new__, KafkaMessage), fields)]
 
-    def _positions(self, partitions: list[int], offsets: list[int]) -> list[KafkaPosition]:
+    def _positions(self, partitions: Iterable[int], offsets: list[int]) -> Iterable[KafkaPosition]:
         """The position after each message, of which only one number differs from the one before."""
-        positions: list[KafkaPosition] = []
         next_offsets = self.next_offsets
+        if len(next_offsets) == 1:
+            next_offsets[0] = offsets[-1] + 1
+            return zip(map(FOLLOWING, offsets), strict=False)
+        positions: list[KafkaPosition] = []
         first = 0
         for partition, run in groupby(partitions):
             end = first + sum(1 for _ in run)
-            before = tuple(next_offsets[:partition])
-            after = tuple(next_offsets[partition + 1 :])
-            positions += [(*before, offset + 1, *after) for offset in offsets[first:end]]
+            before = map(repeat, next_offsets[:partition])
+            after = map(repeat, next_offsets[partition + 1 :])
+            following = map(FOLLOWING, offsets[first:end])
+            positions += zip(*before, following, *after, strict=False)
             next_offsets[partition] = offsets[end - 1] + 1
             first = end
         return positions

@@ -123,6 +123,19 @@ class TopicSink:
         write = self._write
         value = write.encode(element)
         key = None if write.key is None else write.key(element)
+        if (
+            self._in_transaction
+            and write.headers is None
+            and self._unserved < SERVED
+            and self._undelivered is None
+        ):
+            try:
+                self._producer.produce(write.topic, value, key)
+            except (BufferError, KafkaException):
+                pass  # it was not taken: once more, as it takes longer
+            else:
+                self._unserved += 1
+                return
         more = {} if write.headers is None else {"headers": write.headers(element)}
         if not self._in_transaction:
             self._begin_transaction()

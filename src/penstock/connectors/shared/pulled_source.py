@@ -8,6 +8,8 @@ from __future__ import annotations
 import atexit
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import is_not
 from threading import Event
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
@@ -26,7 +28,7 @@ from penstock.core import CANCELLED, BaseSubscription
 from penstock.flow import Flow, Retry
 from penstock.flow.base_flow import opened
 from penstock.flow.checks import require_callable
-from penstock.flow.engine.run_context import Elements, RunContext
+from penstock.flow.engine.run_context import Elements, QueueReceiver, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.flow.sources.creating import Resumable
 from penstock.rules import cite
@@ -241,10 +243,23 @@ class FetchSubscription(BaseSubscription[T]):
                 if elements is None:
                     self._complete()
                     return
-                self._emit(elements)
+                self._pass_on(elements)
         except Exception as error:
             if self._wanted:  # else it was interrupted
                 self._fail(error)
+
+    def _pass_on(self, elements: Sequence[T]) -> None:
+        """Signal all of them; a flow takes them without a call for each."""
+        receiver: Any = self._subscriber
+        if isinstance(receiver, QueueReceiver) and all(map(is_not, elements, repeat(None))):
+            receiver.arrived.extend(elements)
+            self.demand.consume(len(elements))
+            if receiver.waiting:
+                receiver.notify()
+            if not self._wanted:
+                receiver.sweep()  # 2.8: cancelled meanwhile
+        else:
+            self._emit(elements)
 
     def _fetched(self, most: int) -> Sequence[T] | None:
         """What came, also if a connection was lost before it came."""

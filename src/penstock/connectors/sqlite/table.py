@@ -25,6 +25,7 @@ __all__ = ["CONNECTOR", "SqliteShape", "SqliteTable", "value_for"]
 
 CONNECTOR: Final = "write_sqlite"
 TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*|")
+CHANGED: Final = re.compile("no such (table|column)|has no column named")
 SAFE: Final = frozenset({str, bytes, float, bool, type(None)})
 PLAIN: Final = (str, bytes, float, bool, type(None))
 PLAIN_ARROW: Final = re.compile(
@@ -344,6 +345,8 @@ class SqliteTable(TransactionalSink):
                 raise PermissionError(
                     f"{CONNECTOR}: {self._path} cannot be written by this user: {error}"
                 ) from None
+            if CHANGED.search(str(error)):
+                raise DeliveryRefused(f"{self.name} cannot take the rows: {error}") from None
             error.add_note(f"in {self.name}")
             raise
 
