@@ -15,7 +15,7 @@ from tests.servers.s3 import S3Server
 pytestmark = [pytest.mark.s3, pytest.mark.full, pytest.mark.timeout(1_200)]
 
 PIPELINE = "tests.faults.s3_pipeline:counted"
-ROWS = 3_000
+ROWS = 1_000
 COMPLETED = 0
 
 

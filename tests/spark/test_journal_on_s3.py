@@ -6,6 +6,7 @@ import pytest
 
 from penstock.spark.journal import Journal, JournalInUse, JournalUnusable
 from penstock.spark.journal.s3_folder import Overtaken, S3Folder
+from penstock.spark.journal.s3_store import S3JournalStore
 from tests.servers.s3 import S3Server
 from tests.spark.journals import append_rows, open_journal, read_rows
 
@@ -44,6 +45,24 @@ def test_who_was_first_is_refused_when_another_one_has_come(place: str) -> None:
     assert read_rows(place, 0, 17) == [*range(17)]
     first.close()
     second.close()
+
+
+def test_who_is_overtaken_before_its_first_record_leaves_nothing(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = S3JournalStore.claim
+    others: list[Journal] = []
+
+    def overtaken(store: S3JournalStore) -> None:
+        claim(store)
+        monkeypatch.setattr(S3JournalStore, "claim", claim)
+        others.append(open_journal(place))
+
+    monkeypatch.setattr(S3JournalStore, "claim", overtaken)
+    with pytest.raises(JournalInUse, match="another writer has taken over"):
+        open_journal(place)
+    append_rows(others[0], 3)
+    assert read_rows(place, 0, 3) == [0, 1, 2]
 
 
 def test_a_record_that_another_one_has_made_is_not_replaced(

@@ -43,12 +43,12 @@ class S3JournalStore:
         return self._folder.read(name)[:size]
 
     def write(self, name: str, content: bytes) -> None:
+        self.check_claim()
         self._folder.put(name, content)
 
     def overwrite(self, name: str, content: bytes, *, durable: bool) -> None:
         if durable:  # otherwise it would cost as much as a record, for each record
-            self.check_claim()
-            self._folder.put(name, content)
+            self.write(name, content)
 
     def delete(self, name: str) -> None:
         self._folder.delete(name)
