@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from threading import Barrier, Thread
 from typing import Any
 
 import pyarrow
@@ -21,6 +22,7 @@ from tests.connectors.flights import Departure, Flight
 from tests.lake.delta import delta_rows
 
 PATIENCE = 60
+RIVALS = 4
 
 
 @pytest.fixture
@@ -72,14 +74,15 @@ def test_a_batch_is_a_commit_that_says_its_number(table: Path) -> None:
     checkpoint = Checkpoint()
     lived(checkpoint, write_delta(table), [numbers(1, 2), [], numbers(3)])
     found = DeltaTable(table)
-    assert found.version() == 1
+    assert found.version() == 2
     assert found.transaction_version("penstock") == 2
-    assert DeltaTable(table, version=0).transaction_version("penstock") == 0
+    assert DeltaTable(table, version=1).transaction_version("penstock") == 0
+    assert DeltaTable(table, version=0).count() == 0  # it is made first
     assert seen(table) == numbers(1, 2, 3)
     words = write_delta(table).sink.check(checkpoint.begin_run())
     assert words == f"goes on in the Delta table {table} after batch 2"
     lived(checkpoint, write_delta(table), [numbers(1, 2), [], numbers(3)])
-    assert DeltaTable(table).version() == 1
+    assert DeltaTable(table).version() == 2
 
 
 def test_types_that_delta_does_not_have_become_those_that_it_has(table: Path) -> None:
@@ -225,6 +228,34 @@ def test_a_rival_within_the_commit_is_refused(table: Path, is_there: bool) -> No
     assert seen(table) == numbers(*[0] * is_there, 1)
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_of_many_that_commit_at_once_one_comes_through(table: Path, is_there: bool) -> None:
+    if is_there:
+        write_deltalake(table, pyarrow.table({"n": [0]}))
+    epoch, barrier, refused = Epoch.begun(), Barrier(RIVALS), []
+
+    def write() -> None:
+        sink: Any = write_delta(table).sink
+        sink.open(epoch)
+        sink.begin(0)
+        sink({"n": 1})
+        store = sink.store
+        sink.store = lambda *arguments: (barrier.wait(), store(*arguments))
+        try:
+            sink.commit(0)
+        except DeliveryRefused as error:
+            refused.append(error)
+        sink.close()
+
+    threads = [Thread(target=write) for _ in range(RIVALS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen(table) == numbers(*[0] * is_there, 1)
+    assert len(refused) == RIVALS - 1
+
+
 def test_a_stale_commit_under_our_name_is_refused_by_delta_itself(table: Path) -> None:
     """What the promise rests on, in the words of the library: with retries as with none."""
     lived(Checkpoint(), write_delta(table), [numbers(1)])
@@ -252,10 +283,11 @@ def test_places_that_are_no_table_are_refused(table: Path) -> None:
     assert "holds notes.txt and is no Delta table" in refused(write_delta(table), None)
     shutil.rmtree(table)
     written(write_delta(table), *numbers(1))
-    (log,) = (table / "_delta_log").glob("*.json")
-    log.write_text("{")
+    first, second = sorted((table / "_delta_log").glob("*.json"))
+    first.write_text("{")
     assert "cannot be read" in refused(write_delta(table), None)
-    log.unlink()
+    first.unlink()
+    second.unlink()
     assert "holds _delta_log and is no Delta table" in refused(write_delta(table), Epoch.begun())
 
 

@@ -86,10 +86,15 @@ def test_it_goes_on_after_any_row(tmp_path: Path, batches: bool) -> None:
 def test_it_goes_on_at_any_row_of_a_row_group_of_many_batches(tmp_path: Path) -> None:
     path = tmp_path / "long.parquet"
     parquet.write_table(pyarrow.table({"n": range(200_000)}), path, row_group_size=150_000)
-    whole = recorded(read_parquet(path))
-    for place in (65_534, 65_535, 149_999):
-        again = recorded(read_parquet(path), whole[place].position)
-        assert [each.element["n"] for each in again] == [*range(place + 1, 200_000)]
+    whole = recorded(read_parquet(path, batches=True))
+    assert [each.position[-1] for each in whole] == [65_536, 131_072, 150_000, 50_000]
+    for rows_given in (1, 65_535, 65_536, 149_999, 150_000):
+        position = [*whole[0].position[:-1], rows_given]
+        after = resumption_of(read_parquet(path)).positioned(position)
+        first = after.take(2).to_list().run_sync() or []
+        assert [each.element["n"] for each in first] == [rows_given, rows_given + 1]
+        in_batches = recorded(read_parquet(path, batches=True), position)
+        assert sum(each.element.num_rows for each in in_batches) == 200_000 - rows_given
 
 
 def test_exactly_what_is_wanted_is_given(folder: Path) -> None:

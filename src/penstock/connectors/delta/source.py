@@ -57,9 +57,9 @@ def read_delta(
     Errors: ``FileNotFoundError`` for a file of the version that is gone, as after VACUUM;
     ``ValueError`` for a version whose log is gone, a file that was rewritten, a table that was made
     anew, a version that cannot be followed, and for what the library cannot read, such as deletion
-    vectors. At once, for a folder: ``FileNotFoundError`` if it is no table, ``ValueError`` for a
-    version that there is not. At once: ``TypeError`` and ``ValueError`` for arguments that cannot
-    be used.
+    vectors and column mapping. At once, for a folder: ``FileNotFoundError`` if it is no table,
+    ``ValueError`` for a version that there is not. At once: ``TypeError`` and ``ValueError`` for
+    arguments that cannot be used.
 
     Example:
         >>> from pathlib import Path

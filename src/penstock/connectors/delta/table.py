@@ -7,6 +7,8 @@ pipeline the number of the batch, and under that name with ``.run`` the start th
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow
@@ -79,27 +81,27 @@ class DeltaSink(LakeTable):
         return json.dumps({"run": run.to_bytes(RUN_BYTES, signed=True).hex(), "batch": batch})
 
     def store(self, rows: pyarrow.Table, mark: str | None) -> None:
-        """One commit; the library refuses one whose application has committed meanwhile."""
+        """One commit; the library refuses one whose application has committed meanwhile.
+
+        It does so only upon a version that was loaded: a table is made first, without rows.
+        """
         transactions = [] if mark is None else transactions_of(self._mark_name, mark)
-        before = self._table
+        known = self.load_mark()
         try:
-            write_deltalake(
-                self._place.uri if before is None else before,
-                rows.combine_chunks(),  # of several chunks the library mixes the order
-                mode="error" if before is None else "append",
-                partition_by=self._partition_by or None,
-                storage_options=self._place.options or None,
-                commit_properties=CommitProperties(app_transactions=transactions),
-            )
+            with self._explained():
+                if self._table is None:
+                    self._table = self._made(rows.schema)
+                    self._require_mark(known, mark)
+                write_deltalake(
+                    self._table,
+                    rows.combine_chunks(),  # of several chunks the library mixes the order
+                    mode="append",
+                    commit_properties=CommitProperties(app_transactions=transactions),
+                )
         except CommitFailedError as error:
-            self._require_no_rival(mark)
+            self._table = self._place.load()
+            self._require_mark(known, mark)
             raise OSError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
-        except OSError:
-            raise
-        except Exception as error:  # some errors of the library have no class of their own
-            if before is None:
-                self._require_no_rival(mark)
-            raise ValueError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
 
     def stored_schema(self, schema: pyarrow.Schema) -> pyarrow.Schema:
         """Delta has fewer types than Arrow."""
@@ -113,12 +115,37 @@ class DeltaSink(LakeTable):
                 f": {words_of(error)}"
             ) from None
 
-    def _require_no_rival(self, mark: str | None) -> None:
-        """After a commit that failed: whether that was because of another one with our name."""
-        before = self.load_mark()
-        self._table = self._place.load()
-        if mark is not None and self.load_mark() != before:
+    def _made(self, schema: pyarrow.Schema) -> DeltaTable:
+        """A new table; or the one that somebody else has made at the same time."""
+        try:
+            DeltaTable.create(
+                self._place.uri,
+                schema,
+                partition_by=self._partition_by or None,
+                storage_options=self._place.options or None,
+                commit_properties=CommitProperties(max_commit_retries=0),
+            )
+        except Exception:
+            if self._place.load() is None:
+                raise
+        made = self._place.load()
+        assert made is not None
+        return made
+
+    def _require_mark(self, known: str | None, mark: str | None) -> None:
+        """Without a mark of our own, it is nobody's rival."""
+        if mark is not None and self.load_mark() != known:
             raise MarkChanged
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Explain what the library raises, some of it without a class of its own."""
+        try:
+            yield
+        except (CommitFailedError, MarkChanged, OSError):
+            raise
+        except Exception as error:
+            raise ValueError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
 
     def _require_room(self) -> None:
         folder = self._place.folder

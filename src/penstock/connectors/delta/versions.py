@@ -27,6 +27,7 @@ __all__ = ["CONNECTOR", "DeltaRows"]
 
 CONNECTOR: Final = "read_delta"
 KINDS: Final = (str, int, str, str, int)
+MAPPING: Final = "delta.columnMapping.mode"
 ALL: Final = "all"
 NEW: Final = "new"
 ANEW: Final = "name another checkpoint, which begins with the first row of a version that is there"
@@ -111,6 +112,7 @@ class DeltaRows:
         self, table: DeltaTable, part: str, last: str = "", given: int = 0
     ) -> Iterator[PlacedBatch]:
         """The rows of all files, or of those that are new in this version, after a place."""
+        self._require_names(table)
         with self._explained():
             dataset = table.to_pyarrow_dataset()
             fragments = {each.path: each for each in dataset.get_fragments()}
@@ -121,6 +123,14 @@ class DeltaRows:
             for batch in self._read(fragment, dataset.schema, file, table, given):
                 yield PlacedBatch(place, *batch).after(given)
             given = 0
+
+    def _require_names(self, table: DeltaTable) -> None:
+        """Refuse column mapping, with which the library would give None for each value."""
+        if table.metadata().configuration.get(MAPPING, "none") != "none":
+            raise ValueError(
+                f"{CONNECTOR}: {self._place} uses what the library cannot read: its columns have "
+                f"other names in its files ({MAPPING})"
+            )
 
     def _after(self, files: list[DeltaFile], last: str, table: DeltaTable) -> list[DeltaFile]:
         """The files from that one on in which the checkpoint stands, if one is known."""

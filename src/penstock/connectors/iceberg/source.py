@@ -30,7 +30,8 @@ def read_iceberg(
     ``catalog`` is the name of one that pyiceberg has settings for, a dictionary of such settings,
     or a catalog of pyiceberg; nothing of it is shown. ``table`` is a namespace and a name in it.
     All rows come as they are in ``snapshot``, by default the newest one when the first row is
-    wanted, whatever is written meanwhile. Files come in the order of their commits.
+    wanted, whatever is written meanwhile. Files come in the order of their commits; in tables of
+    the first version of the format, in that of their names.
 
     With ``follow`` it never ends: then come the rows that each later snapshot has added, for which
     the catalog is asked every ``poll`` seconds. A snapshot that has deleted, changed or replaced
