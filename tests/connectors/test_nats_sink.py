@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +11,8 @@ from nats.js import api
 
 from penstock import Flow, Retry, collect_undelivered
 from penstock.connectors import ConnectionLost, Writer, write_jetstream
-from penstock.connectors.nats import stream_sink
 from penstock.connectors.nats.publishing import RowPublisher
+from penstock.connectors.shared import reconnecting
 from penstock.connectors.shared.writer import CheckedSink
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.flights import Departure, Flight
@@ -305,9 +306,8 @@ def test_who_comes_between_two_marks_is_refused(
 
     came: list[bool] = []
     monkeypatch.setattr(RowPublisher, "publish", interrupted)
-    monkeypatch.setattr(
-        stream_sink, "sleep", lambda seconds: come_between() if len(came) == 1 else None
-    )
+    pauses = SimpleNamespace(sleep=lambda seconds: come_between() if len(came) == 1 else None)
+    monkeypatch.setattr(reconnecting, "time", pauses)
     with pytest.raises(DeliveryRefused, match="written by another pipeline with the mark"):
         give(first, 0, *range(10))
     first.close()

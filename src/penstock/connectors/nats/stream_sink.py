@@ -7,7 +7,7 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any, Final, TypeAlias, TypeVar
 
 from nats.js import api
@@ -307,19 +307,16 @@ class StreamSink(TransactionalSink):
         return self._connected().run(coroutine)
 
     def _patiently(self, step: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Take ``step`` again, after a pause, each time that the connection was lost."""
-        while True:
-            try:
-                self._connected()
-                done = self._run(step())
-            except ConnectionLost as loss:
-                connection, self._connection = self._connection, None
-                if connection is not None:
-                    connection.close()
-                sleep(self._reconnecting.next_delay(loss))
-            else:
-                self._reconnecting.progressed()
-                return done
+        def taken() -> T:
+            connection = self._connected()  # first: a coroutine that nobody runs would complain
+            return connection.run(step())
+
+        return self._reconnecting.persist(taken, self._disconnect)
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def _away(self, loss: ConnectionLost) -> ConnectionError:
         return ConnectionError(f"{CONNECTOR}: {self._access.address} does not answer: {loss}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from time import sleep
 from typing import Any, Final, TypeAlias, TypeVar
 
 import redis
@@ -237,18 +236,12 @@ class RedisStream(TransactionalSink):
         return self._client
 
     def _patiently(self, step: Callable[[], T]) -> T:
-        """Take ``step`` again, after a pause, each time that the connection was lost."""
-        while True:
-            try:
-                done = step()
-            except ConnectionLost as loss:
-                client, self._client = self._client, None
-                if client is not None:
-                    client.close()
-                sleep(self._reconnecting.next_delay(loss))
-            else:
-                self._reconnecting.progressed()
-                return done
+        return self._reconnecting.persist(step, self._disconnect)
+
+    def _disconnect(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
     def _away(self, loss: ConnectionLost) -> ConnectionError:
         return ConnectionError(f"{CONNECTOR}: {self._access.address} does not answer: {loss}")

@@ -6,11 +6,12 @@ Code that assembles sources, as a pipeline does, may listen to all of them; no s
 from __future__ import annotations
 
 import logging
+import time
 from asyncio import sleep
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from penstock.flow import Retry
 from penstock.flow.checks import require_callable
@@ -28,6 +29,9 @@ __all__ = [
     "require_reconnect",
     "require_tell",
 ]
+
+
+T = TypeVar("T")
 
 
 class SourceListener(Protocol):
@@ -127,6 +131,18 @@ class Reconnecting:
                 return await session()
             except ConnectionLost as loss:
                 await sleep(self.next_delay(loss))
+
+    def persist(self, step: Callable[[], T], disconnect: Callable[[], object]) -> T:
+        """Take ``step`` again, after a pause, each time that the connection was lost. Blocks."""
+        while True:
+            try:
+                done = step()
+            except ConnectionLost as loss:
+                disconnect()
+                time.sleep(self.next_delay(loss))
+            else:
+                self.progressed()
+                return done
 
     def next_delay(self, loss: ConnectionLost) -> float:
         """The seconds until the next attempt; ``ConnectionError`` if there is none."""
