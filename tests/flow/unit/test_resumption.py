@@ -29,6 +29,21 @@ def letters() -> Flow[str]:
     return Flow.resumable(after, position=lambda letter: letter)
 
 
+def paired(told: list[Any] | None = None, *, repeats: bool = False) -> Flow[str]:
+    """A source whose elements do not tell their positions, which are how many come before."""
+
+    def after(position: Any) -> Flow[str]:
+        return Flow.from_iterable(LETTERS[position or 0 :])
+
+    def pairs_after(position: Any) -> Flow[PositionedElement]:
+        count = position or 0
+        pairs = [PositionedElement(number, LETTERS[number - 1]) for number in range(1, 9)]
+        return Flow.from_iterable(pairs[count:])
+
+    hear = None if told is None else told.append
+    return Flow(Resumable("paired", after, paired=pairs_after, on_recorded=hear, repeats=repeats))
+
+
 def numbers() -> Flow[int]:
     return Flow.range(300)
 
@@ -49,6 +64,9 @@ def twice(x: Any) -> Flow[Any]:
 FLOWS: dict[str, Make] = {
     "two ranges": lambda: Flow.merge(numbers(), Flow.range(1_000, 1_020)),
     "range and positions": lambda: Flow.merge(numbers(), letters()),
+    "pairs": lambda: paired().map(str.upper),
+    "pairs and positions": lambda: Flow.merge(paired(), letters()),
+    "pairs that are counted": lambda: paired(repeats=True).scan("", lambda text, x: text + x),
     "nested": lambda: Flow.merge(Flow.merge(letters(), numbers()), Flow.range(500, 505).map(str)),
     "three": lambda: Flow.merge(letters(), Flow.of(1, 2), Flow.empty()),
     "concat of positions": lambda: letters().concat(Flow.of("x", "y"), letters().map(str.upper)),
@@ -224,6 +242,18 @@ def test_each_source_is_told_what_is_recorded_of_its_own() -> None:
         resumption_of(merged).recorded(["merge", 3, None, 2])
         resumption_of(merged).recorded(["merge", 4, 7, 2])
     assert told == [("a", 3), ("a", 4), ("b", 7)]
+
+
+def test_a_source_of_pairs_gives_elements_alone_where_nobody_keeps_positions() -> None:
+    told: list[Any] = []
+    assert paired(told).to_list().run_sync() == [*LETTERS]
+    resumption_of(paired(told)).recorded(3)
+    assert told == [3]
+
+
+def test_a_source_of_pairs_that_differs_each_time_cannot_be_counted() -> None:
+    with pytest.raises(CannotResume, match="scan .* would begin again in the middle"):
+        resumption_of(paired().scan("", lambda text, x: text + x))
 
 
 def test_a_source_with_positions_is_asked_for_no_more_than_is_ever_taken() -> None:
