@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from penstock.connectors.shared.loop_thread import LoopThread
 
@@ -34,6 +34,9 @@ class GrantingServer:
         for writer in self._serving.values():
             writer.transport.abort()
         await asyncio.gather(*self._serving, return_exceptions=True)
+        for writer in self._serving.values():
+            with suppress(ConnectionError):
+                await writer.wait_closed()
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._serving[asyncio.create_task(self._serve(reader, writer))] = writer

@@ -90,18 +90,19 @@ def test_a_row_with_the_same_key_is_replaced_by_the_last_one(file: Path) -> None
     assert found(file, "FROM origins") == [("JFK",)]
 
 
-@pytest.mark.parametrize(
-    "name", ['a"b', "a'b", "a;DROP TABLE flights;--", "select", "é", "a.b", "%"]
-)
-def test_any_name_is_a_name_and_nothing_else(file: Path, name: str) -> None:
-    for key in ((), (name,)):
-        table = f"{name} {len(key)}"
-        sink = write_duckdb(file, table, key=key).sink
-        sink.open(Epoch.begun())
-        batch(sink, 0, {name: "here", "other": 1})
-        sink.close()
-        quoted = '"' + table.replace('"', '""') + '"'
-        assert found(file, f"FROM {quoted}") == [("here", 1)]
+def test_any_name_is_a_name_and_nothing_else(file: Path) -> None:
+    tables = []
+    for name in ('a"b', "a'b", "a;DROP TABLE flights;--", "select", "é", "a.b", "%"):
+        for key in ((), (name,)):
+            table = f"{name} {len(key)}"
+            tables.append('"' + table.replace('"', '""') + '"')
+            sink = write_duckdb(file, table, key=key).sink
+            sink.open(Epoch.begun())
+            batch(sink, 0, {name: "here", "other": 1})
+            sink.close()
+    with duckdb.connect(str(file)) as database:
+        for quoted in tables:
+            assert database.execute(f"FROM {quoted}").fetchall() == [("here", 1)]
 
 
 @pytest.mark.parametrize(
