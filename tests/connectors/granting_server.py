@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import socket
+import socketserver
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-
-from penstock.connectors.shared.loop_thread import LoopThread
 
 __all__ = ["GrantingServer", "serve_numbers"]
 
@@ -24,49 +24,48 @@ class GrantingServer:
         self.gone = 0
         self._breaks_after = breaks_after
         self._too_many = too_many
-        self._serving: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
-    async def listen(self) -> asyncio.Server:
-        return await asyncio.start_server(self._accept, "127.0.0.1", 0)
-
-    async def close(self, listening: asyncio.Server) -> None:
-        listening.close()
-        for writer in self._serving.values():
-            writer.transport.abort()
-        await asyncio.gather(*self._serving, return_exceptions=True)
-        for writer in self._serving.values():
-            with suppress(ConnectionError):
-                await writer.wait_closed()
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._serving[asyncio.create_task(self._serve(reader, writer))] = writer
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def serve(self, connection: socketserver.StreamRequestHandler) -> None:
+        """Answer grants until all is sent, or the other side is gone."""
         granted: list[int] = []
         self.grants.append(granted)
-        following = int((await reader.readline()).split()[1]) + 1
+        opening = connection.rfile.readline()
+        if not opening:
+            return
+        following = int(opening.split()[1]) + 1
         last = following + (self._breaks_after or self.up_to)
-        while line := await reader.readline():
+        while line := connection.rfile.readline():
             granted.append(int(line.split()[1]))
             end = min(following + granted[-1] + self._too_many, self.up_to, last)
-            writer.write("".join(f"{number}\n" for number in range(following, end)).encode())
+            numbers = "".join(f"{number}\n" for number in range(following, end))
+            connection.wfile.write(numbers.encode())
             following = end
             if end in (self.up_to, last):
-                writer.write(b"end\n" if end == self.up_to else b"")
-                break
-        else:
-            self.gone += 1
-        writer.close()
+                connection.wfile.write(b"end\n" if end == self.up_to else b"")
+                return
+        self.gone += 1
 
 
 @contextmanager
 def serve_numbers(up_to: int = 100, server: GrantingServer | None = None) -> Iterator[int]:
     """The port of such a server, as long as the context lasts."""
     made = GrantingServer(up_to) if server is None else server
-    thread = LoopThread("granting-server")
-    listening = thread.run(made.listen())
-    try:
-        yield listening.sockets[0].getsockname()[1]
-    finally:
-        thread.run(made.close(listening))
-        thread.close()
+    connections: list[socket.socket] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            connections.append(self.connection)
+            with suppress(ConnectionError):
+                made.serve(self)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as listening:
+        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield listening.server_address[1]
+        finally:
+            listening.shutdown()
+            thread.join()
+            for each in connections:
+                with suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
