@@ -7,7 +7,7 @@ import operator
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from itertools import repeat, starmap
+from itertools import chain, repeat, starmap
 from threading import get_ident
 from typing import Final
 
@@ -19,6 +19,7 @@ from benchmarks.parties import Adder
 __all__ = [
     "ToldChunks",
     "added",
+    "added_by_the_rules",
     "async_for",
     "async_for_over",
     "called",
@@ -36,6 +37,7 @@ __all__ = [
     "taken_out",
     "ten_calls",
     "told",
+    "told_and_looked_for",
     "two_threads",
 ]
 
@@ -332,6 +334,21 @@ def added(chunks: Chunks) -> int:
     return ELEMENTS
 
 
+PENDING: Final = object()
+
+
+def added_by_the_rules(chunks: Chunks) -> int:
+    """The other side looks for elements that are not there yet, and whether it was cancelled."""
+    total, add, run = 0, operator.add, Run(ELEMENTS)
+    for x in chain.from_iterable(chunks):
+        if x is PENDING:
+            continue
+        total = add(total, x)
+        if run.over:
+            break
+    return ELEMENTS
+
+
 def two_threads() -> int:
     return added(plain_chunks())
 
@@ -342,6 +359,10 @@ def counted() -> int:
 
 def told() -> int:
     return added(ToldChunks())
+
+
+def told_and_looked_for() -> int:
+    return added_by_the_rules(ToldChunks())
 
 
 def calls_of_on_next() -> int:

@@ -140,6 +140,7 @@ LIMITS: Final = (
         "by hand": by_hand.two_threads,
         "by hand, counted and within demand": by_hand.counted,
         "by hand, and told of waiting and of cancels": by_hand.told,
+        "by hand, and the other side looks for both": by_hand.told_and_looked_for,
         "ours, on threads that run, prefetch=4096": warm_two_threads(),
         "ours": two_threads,
     }),
