@@ -119,7 +119,7 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
         for module in [name for name in sys.modules if name.startswith(package)]:
             monkeypatch.delitem(sys.modules, module)
         for name in (f"read_{extra}", f"write_{extra}"):
-            monkeypatch.delattr(connectors, name, raising=False)  # it may be loaded already
+            monkeypatch.delitem(vars(connectors), name, raising=False)  # it may be loaded already
     monkeypatch.delattr(connectors, "from_websocket", raising=False)
     monkeypatch.setitem(sys.modules, "websockets.asyncio.client", None)
     with pytest.raises(ModuleNotFoundError, match="from_websocket needs websockets.*connectors"):

@@ -28,8 +28,11 @@ def typist(monkeypatch: pytest.MonkeyPatch) -> Iterator[TextIO]:
         typist.close()  # so that no thread waits for more
 
 
+BOTH = "from penstock.connectors import read_standard_input, write_standard_output"
+
+
 def run(program: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    opening = "from penstock import *; from penstock.connectors import *\n"
+    opening = f"from penstock import *; {BOTH}\n"
     return subprocess.run(
         [sys.executable, "-c", opening + program],
         check=False,
@@ -93,7 +96,7 @@ read_standard_input().subscribe(ManualSubscriber(request=1))
 print("done")
 """
     process = subprocess.Popen(
-        [sys.executable, "-c", f"from penstock.connectors import *\n{program}"],
+        [sys.executable, "-c", f"{BOTH}\n{program}"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -144,7 +147,7 @@ print(ends, file=sys.stderr)
         [
             sys.executable,
             "-c",
-            "from penstock import *; from penstock.connectors import *" + program,
+            f"from penstock import *; {BOTH}" + program,
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

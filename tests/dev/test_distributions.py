@@ -104,8 +104,9 @@ from penstock import Flow
 from penstock.connectors import read_duckdb, write_duckdb
 Flow.of({"delay": 12}).subscribe(writer := write_duckdb("flights.duckdb", "flights"))
 assert writer.wait() and writer.error is None, writer.error
-flights = read_duckdb("flights.duckdb", "SELECT delay FROM flights")
-assert flights.to_list().run_sync() == [{"delay": 12}]
+flights = read_duckdb("flights.duckdb", "SELECT delay, TIMESTAMPTZ 'epoch' AS at FROM flights")
+(flight,) = flights.to_list().run_sync()
+assert flight["delay"] == 12 and flight["at"].timestamp() == 0
 """,
     "iceberg": """
 from pyiceberg.catalog.sql import SqlCatalog

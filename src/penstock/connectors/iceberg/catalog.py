@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -15,7 +15,7 @@ from penstock.runtime.arguments import require_text
 
 __all__ = ["CatalogGiven", "IcebergPlace", "words_of"]
 
-CatalogGiven = str | Mapping[str, str] | Catalog
+CatalogGiven: TypeAlias = str | Mapping[str, str] | Catalog
 NAME: Final = "default"
 LONGEST: Final = 300
 
@@ -54,12 +54,12 @@ class IcebergPlace:
 
     def opened(self) -> Catalog:
         """The catalog."""
-        if isinstance(self.catalog, Catalog):
-            return self.catalog
         if isinstance(self.catalog, str):
             return load_catalog(self.catalog)
-        properties = dict(self.catalog)
-        return load_catalog(properties.pop("name", NAME), **properties)
+        if isinstance(self.catalog, Mapping):
+            properties = dict(self.catalog)
+            return load_catalog(properties.pop("name", NAME), **properties)
+        return self.catalog
 
     def load(self, catalog: Catalog) -> Table | None:
         """The table as it is now; ``None`` if there is none."""

@@ -156,7 +156,7 @@ class IcebergRows:
         """Whether it adds rows; one that takes some away is refused."""
         operation = None if snapshot.summary is None else snapshot.summary.operation
         if operation in (Operation.APPEND, Operation.REPLACE):
-            return operation == Operation.APPEND  # else rows were put into other files
+            return operation is Operation.APPEND  # else rows were put into other files
         raise ValueError(
             f"{CONNECTOR}: snapshot {snapshot.snapshot_id} of {self._place} "
             f"({'not known' if operation is None else operation.value}) has removed or rewritten "
