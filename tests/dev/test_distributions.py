@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.hidden_programs import environment_without
 from tests.style.project import ROOT, files, text
@@ -215,8 +216,9 @@ with open("used", "w") as file:
 
 
 def packages_of(extra: str) -> set[str]:
-    names = (re.split(r"[\[<>=]", requirement)[0] for requirement in EXTRAS[extra])
-    return {IMPORTED_AS.get(name, name) for name in names if name not in NOT_OURS}
+    requirements = map(Requirement, EXTRAS[extra])
+    names = {each.name for each in requirements if each.marker is None or each.marker.evaluate()}
+    return {IMPORTED_AS.get(name, name) for name in names - NOT_OURS}
 
 
 class EmptyPlace:
