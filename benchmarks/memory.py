@@ -7,6 +7,7 @@ import os
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ProcessPoolExecutor
+from operator import eq
 from typing import Any, Final, TypeAlias
 
 from penstock import UNBOUNDED, Flow, IterablePublisher, Subscription, VirtualTime
@@ -130,6 +131,18 @@ HOLDERS: Final[dict[str, Holder]] = {
     "take_last(1000)": lambda flow, time: flow.take_last(1000),
     "skip_last(1000)": lambda flow, time: flow.skip_last(1000),
     "distinct_until_changed": lambda flow, time: flow.distinct_until_changed(),
+    "distinct_until_changed(equal=...)": lambda flow, time: flow.distinct_until_changed(equal=eq),
+    "scan, without a seed": lambda flow, time: flow.scan(max),
+    "reduce, without a seed": lambda flow, time: flow.reduce(max),
+    "enumerate": lambda flow, time: flow.enumerate(),
+    "take_while(inclusive=True)": lambda flow, time: flow.take_while(bool, inclusive=True),
+    "contains": lambda flow, time: flow.contains(0),
+    "timestamp": lambda flow, time: flow.timestamp(clock=time),
+    "elapsed": lambda flow, time: flow.elapsed(clock=time),
+    "materialize": lambda flow, time: flow.materialize(),
+    "on_error_continue": lambda flow, time: flow.map(lambda x: 1 // (x % 2)).on_error_continue(
+        lambda element, error: None
+    ),
     "on_backpressure_buffer(1000)": lambda flow, time: flow.on_backpressure_buffer(
         1000, overflow="drop_oldest"
     ),
