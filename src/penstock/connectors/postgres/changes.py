@@ -17,7 +17,8 @@ from psycopg2.extras import LogicalReplicationConnection
 from penstock.connectors.postgres.connecting import DatabaseAccess
 from penstock.connectors.postgres.pgoutput import Change, ChangeDecoder, lsn_of
 from penstock.connectors.postgres.slot import CONNECTOR, Recorded, ReplicationSlot
-from penstock.connectors.shared.pulled_source import FETCH, FromPulled, PulledSource, Readings
+from penstock.connectors.shared.pulled_source import FETCH, FromPulled, PulledSource
+from penstock.connectors.shared.readings import Readings
 from penstock.connectors.shared.reconnecting import (
     FOREVER,
     ConnectionLost,
@@ -117,7 +118,8 @@ def read_postgres_changes(
         access, name, publications, create=require_flag(CONNECTOR, "create_slot", create_slot)
     )
     recorded = Recorded()
-    readings: Readings[Change] = Readings(
+    readings: Readings[PulledSource[Change]] = Readings(
+        PulledSource,
         CONNECTOR,
         access.address,
         lambda position: ChangeReading(replicated, position, recorded),
@@ -149,7 +151,7 @@ class ChangesOrigin(Resumable):
     """
 
     def __init__(
-        self, readings: Readings[Change], after: list[Any] | None, recorded: Recorded
+        self, readings: Readings[PulledSource[Change]], after: list[Any] | None, recorded: Recorded
     ) -> None:
         def changes(position: Any) -> Flow[Change]:
             return Flow(FromPulled(readings, after if position is None else position))

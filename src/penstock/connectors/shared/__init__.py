@@ -2,6 +2,7 @@
 
 ``remote.py``                 sources at the other end of a connection, which is made again when it
                               is lost
+``readings.py``               what all readings of one source have in common
 ``pulled_source.py``          sources that are asked for so many elements at a time
 ``granted_source.py``         sources that send by themselves, and no more than they were granted
 ``sql_query.py``              the query of a source: how it is asked for the rows after a key, and

@@ -14,23 +14,20 @@ from typing import Any, Final, Generic, TypeVar
 
 from penstock.api import UNBOUNDED
 from penstock.connectors.shared.loop_thread import where_a_loop_is
+from penstock.connectors.shared.readings import Readings
 from penstock.connectors.shared.reconnecting import (
     FOREVER,
     Reconnecting,
     Tell,
-    announced,
     require_reconnect,
     require_tell,
 )
 from penstock.flow import Flow, Retry
-from penstock.flow.checks import require_callable
 from penstock.flow.engine.prefetch_subscriber import PREFETCH, PrefetchSubscriber
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
-from penstock.flow.sources.creating import Resumable
 from penstock.flow.sources.from_async import CoroutineSubscription, Feeding, close_iterator
 from penstock.rules import cite
-from penstock.runtime import shorten
 from penstock.runtime.arguments import require_int, require_text
 
 __all__ = [
@@ -141,56 +138,24 @@ def from_granted(
         >>> numbers.to_list().run_sync()
         [3, 2, 1]
     """
-    grants = Grants(
-        connector,
+    grants: Grants[T] = Grants(
+        GrantedSource,
+        require_text("from_granted", "connector", connector),
         address,
-        require_callable(connector, source_factory),
+        source_factory,
         require_int(connector, "window", window),
         require_reconnect(connector, reconnect),
         require_tell(connector, on_state),
     )
-    if position_of is None:
-        return Flow(FromGranted(grants, after))
-    return Flow(
-        Resumable(
-            connector,
-            lambda position: Flow(FromGranted(grants, after if position is None else position)),
-            require_callable(connector, position_of),
-        )
-    )
+    return grants.flow(FromGranted, after, position_of)
 
 
-class Grants(Generic[T]):
-    """What all readings of one flow have in common.
-
-    ``source_factory`` is called on the event loop.
-    """
-
-    def __init__(
-        self,
-        connector: str,
-        address: str,
-        source_factory: Callable[[Any], GrantedSource[T]],
-        window: int,
-        policy: Retry,
-        tell: Tell | None,
-    ) -> None:
-        self.connector = require_text("from_granted", "connector", connector)
-        self.window = window
-        self._address = require_text(connector, "address", address)
-        self._source_factory = source_factory
-        self._policy = policy
-        self._tell = tell
-        self._listener = announced(address)
+class Grants(Readings[GrantedSource[T]]):
+    """The readings of one flow. Their factory is called on the event loop."""
 
     async def feed(self, after: object, credit: Any) -> None:
         """Give all elements after a position, whatever becomes of a connection."""
-        source = self._source_factory(after)
-        if not isinstance(source, GrantedSource):
-            raise TypeError(f"{self.connector} needs a GrantedSource, not {shorten(source)}")
-        reconnecting = Reconnecting(
-            self.connector, self._address, self._policy, self._tell, self._listener
-        )
+        source, reconnecting = self.after(after), self.reconnecting()
         await reconnecting.keep(partial(self._attempt, source, credit, reconnecting))
 
     async def _attempt(
@@ -203,7 +168,7 @@ class Grants(Generic[T]):
                 credit, watched(source.receive(), reconnecting), source.grant, source.cancel
             )
         except Overrun as error:
-            raise Overrun(f"{self.connector}: {self._address}: {error}") from None
+            raise Overrun(f"{self.connector}: {self.address}: {error}") from None
         finally:
             await source.disconnect()
 
@@ -238,7 +203,7 @@ class FromGranted(Origin):
         return where_a_loop_is(
             self.name,
             lambda: from_coroutine_with_credit(
-                feeding, self.name, run, per_output, self._grants.window, most
+                feeding, self.name, run, per_output, self._grants.ahead, most
             ),
         )
 

@@ -15,24 +15,21 @@ from typing import Any, Final, Generic, TypeVar
 from weakref import WeakSet
 
 from penstock.api import UNBOUNDED, Subscriber
+from penstock.connectors.shared.readings import Readings
 from penstock.connectors.shared.reconnecting import (
     FOREVER,
     ConnectionLost,
-    Reconnecting,
     Tell,
-    announced,
     require_reconnect,
     require_tell,
 )
 from penstock.core import CANCELLED, BaseSubscription
 from penstock.flow import Flow, Retry
 from penstock.flow.base_flow import opened
-from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import Elements, QueueReceiver, RunContext
 from penstock.flow.engine.stage import Origin
-from penstock.flow.sources.creating import Resumable
 from penstock.rules import cite
-from penstock.runtime import ThreadPool, report_undelivered, shorten
+from penstock.runtime import ThreadPool, report_undelivered
 from penstock.runtime.arguments import require_int, require_text
 
 __all__ = ["FETCH", "PulledSource", "from_pulled"]
@@ -124,58 +121,16 @@ def from_pulled(
         >>> numbers.to_list().run_sync()
         [3, 2, 1]
     """
-    readings = Readings(
-        connector,
+    readings: Readings[PulledSource[T]] = Readings(
+        PulledSource,
+        require_text("from_pulled", "connector", connector),
         address,
-        require_callable(connector, source_factory),
+        source_factory,
         require_int(connector, "fetch", fetch),
         require_reconnect(connector, reconnect),
         require_tell(connector, on_state),
     )
-    if position_of is None:
-        return Flow(FromPulled(readings, after))
-    return Flow(
-        Resumable(
-            connector,
-            lambda position: Flow(FromPulled(readings, after if position is None else position)),
-            require_callable(connector, position_of),
-        )
-    )
-
-
-class Readings(Generic[T]):
-    """What all readings of one flow have in common.
-
-    ``source_factory`` is called on the thread that opens the run.
-    """
-
-    def __init__(
-        self,
-        connector: str,
-        address: str,
-        source_factory: Callable[[Any], PulledSource[T]],
-        fetch: int,
-        policy: Retry,
-        tell: Tell | None,
-    ) -> None:
-        self.connector = require_text("from_pulled", "connector", connector)
-        self.fetch = fetch
-        self._address = require_text(connector, "address", address)
-        self._source_factory = source_factory
-        self._policy = policy
-        self._tell = tell
-        self._listener = announced(address)
-
-    def after(self, position: object) -> PulledSource[T]:
-        """A reading that begins after ``position``."""
-        source = self._source_factory(position)
-        if not isinstance(source, PulledSource):
-            raise TypeError(f"{self.connector} needs a PulledSource, not {shorten(source)}")
-        return source
-
-    def reconnecting(self) -> Reconnecting:
-        """The attempts of one reading to stay connected."""
-        return Reconnecting(self.connector, self._address, self._policy, self._tell, self._listener)
+    return readings.flow(FromPulled, after, position_of)
 
 
 class FromPulled(Origin):
@@ -195,13 +150,13 @@ class FromPulled(Origin):
     def open_at_most(self, run: RunContext, per_output: int, most: int) -> Elements:
         """The same, and fetch no more than ``most`` in all."""
         fetched = Fetched(self._readings, self._readings.after(self._after))
-        return opened(fetched, run, per_output, self._readings.fetch, most)
+        return opened(fetched, run, per_output, self._readings.ahead, most)
 
 
 class Fetched(Generic[T]):
     """A reading as a publisher, for one subscriber."""
 
-    def __init__(self, readings: Readings[T], reading: PulledSource[T]) -> None:
+    def __init__(self, readings: Readings[PulledSource[T]], reading: PulledSource[T]) -> None:
         self._readings = readings
         self._reading = reading
 
@@ -218,13 +173,16 @@ class FetchSubscription(BaseSubscription[T]):
     )  # fmt: skip
 
     def __init__(
-        self, subscriber: Subscriber[T], reading: PulledSource[T], readings: Readings[T]
+        self,
+        subscriber: Subscriber[T],
+        reading: PulledSource[T],
+        readings: Readings[PulledSource[T]],
     ) -> None:
         self._pool = ThreadPool(name=f"penstock-{readings.connector}")
         super().__init__(subscriber, self._pool)
         self._reading = reading
         self._reconnecting = readings.reconnecting()
-        self._most = readings.fetch
+        self._most = readings.ahead
         self._connected = False
         self._gone = Event()
         OPEN.add(self)
