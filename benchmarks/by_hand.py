@@ -29,6 +29,7 @@ __all__ = [
     "calls_of_on_next",
     "calls_of_on_next_by_the_rules",
     "counted",
+    "fifty_calls",
     "plain_chunks",
     "requested",
     "requested_by_the_rules",
@@ -214,6 +215,17 @@ def ten_calls() -> int:
     total, add, f = 0, operator.add, increment
     for x in range(ELEMENTS):
         total = add(total, f(f(f(f(f(f(f(f(f(f(x)))))))))))
+    return ELEMENTS
+
+
+def fifty_calls() -> int:
+    total, add, f = 0, operator.add, increment
+    for x in range(ELEMENTS):
+        x1 = f(f(f(f(f(f(f(f(f(f(x))))))))))
+        x2 = f(f(f(f(f(f(f(f(f(f(x1))))))))))
+        x3 = f(f(f(f(f(f(f(f(f(f(x2))))))))))
+        x4 = f(f(f(f(f(f(f(f(f(f(x3))))))))))
+        total = add(total, f(f(f(f(f(f(f(f(f(f(x4)))))))))))
     return ELEMENTS
 
 

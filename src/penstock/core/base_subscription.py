@@ -200,7 +200,11 @@ class BaseSubscription(Drain, Generic[T]):
 
     def _open(self) -> None:
         self._waiting_to_open = False
-        self._call("on_subscribe", lambda: self._subscriber.on_subscribe(self))
+        try:
+            self._subscriber.on_subscribe(self)
+        except Exception as error:
+            self._blame("on_subscribe", error)
+        self._begin_round()  # what was requested there is served in this one
 
     def _goes_on(self) -> bool:
         """Act on the subscriber's mark, if there is one; whether the stream goes on."""

@@ -82,6 +82,11 @@ class Drain(ABC):
     def _work(self) -> None:
         """Do all that can be done now. Must not raise an ``Exception``."""
 
+    def _begin_round(self) -> None:
+        """From within ``_work``: all that it was woken for by now is done by what follows."""
+        with self._progress_lock:
+            self._progress = RUNNING
+
     def _rejected(self, error: Exception) -> None:
         """The executor took no task; called where the work would have been started."""
         raise error

@@ -24,8 +24,8 @@ class Plan:
     """An origin and the parts downstream of it, ready to be opened by any number of runs."""
 
     __slots__ = (
-        "_delivery", "_each", "_most", "_parts", "_stages_wait", "_taking_all", "listeners",
-        "origin", "runs", "title", "waits",
+        "_delivery", "_each", "_most", "_parts", "_stages_wait", "_taking_all", "announced_to",
+        "listeners", "origin", "runs", "title", "waits",
     )  # fmt: skip
 
     def __init__(self, origin: Origin, stages: Sequence[AnyStage]) -> None:
@@ -46,6 +46,7 @@ class Plan:
         self._most = most_elements(stages)
         self.title = title_of(origin, stages)
         self.listeners = [each.on_discard for each in stages if each.on_discard is not None]
+        self.announced_to: list[Origin] | None = None
         self.runs: set[ref[Any]] = set()  # the runs that open it now, or have
         self._delivery = delivery_of(self._parts, stages[-1] if stages else origin, self.waits)
 

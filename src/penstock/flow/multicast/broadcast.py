@@ -194,17 +194,17 @@ class Broadcast(Drain, Generic[T]):
             if elements:
                 self._kept.move(subscription.position, position)
                 subscription.position = position
+                if position > self._furthest or self._kept.oldest != oldest:
+                    self._furthest, self._thirsty = max(self._furthest, position), True
             wanted_until = subscription.wanted_until
-            if (
-                position > self._furthest
-                or wanted_until > self._wanted_until
-                or self._kept.oldest != oldest
-            ):
-                self._furthest = max(self._furthest, position)
-                self._wanted_until = max(self._wanted_until, wanted_until)
-                self._thirsty = True
-            over = self._state in ENDED and position == self._kept.end
-            return self._ending if over else None
+            if wanted_until > self._wanted_until:
+                self._wanted_until, self._thirsty = wanted_until, True
+            if self._state is BroadcastState.ACTIVE:
+                return None
+            return self._ending if self._ended_at(position) else None
+
+    def _ended_at(self, position: int) -> bool:
+        return self._state in ENDED and position == self._kept.end
 
     def ask_if_thirsty(self) -> None:
         """A subscription has made room or has new demand: ask upstream."""
@@ -301,18 +301,24 @@ class Broadcast(Drain, Generic[T]):
 
     def _conclude(self, ending: Exception) -> None:
         """Upstream is over: tell the subscribers, and those that are still to come."""
-        completed = ending is COMPLETED
-        with self._lock:
-            if not self._is_active:
-                return
-            self._state = BroadcastState.COMPLETED if completed else BroadcastState.FAILED
-            self._ending = ending
-            subscriptions = list(self._subscriptions)
-            self._forget_if_over()
-        if completed or not self._errors_overtake:
+        if not self._note(ending):
+            return
+        subscriptions = list(self._subscriptions)
+        if ending is COMPLETED or not self._errors_overtake:
             for_each(subscriptions, BroadcastSubscription.wake)
         else:
             for_each(subscriptions, lambda each: each.fail_soon(ending))  # 4.2: ahead of the kept
+
+    def _note(self, ending: Exception) -> bool:
+        """Note how upstream ended; no if this is over already."""
+        completed = ending is COMPLETED
+        with self._lock:
+            if not self._is_active:
+                return False
+            self._state = BroadcastState.COMPLETED if completed else BroadcastState.FAILED
+            self._ending = ending
+            self._forget_if_over()
+            return True
 
     def _shut_down_if_idle(self) -> None:
         # 3.14: with the last subscriber gone.

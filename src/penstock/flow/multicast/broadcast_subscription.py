@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from penstock.api import Subscriber
+from penstock.api import UNBOUNDED, Subscriber
 from penstock.core import COMPLETED, BaseSubscription
 from penstock.flow.engine.run_context import RunContext, RunPart
 from penstock.runtime import Executor, NewLock
@@ -29,7 +29,7 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
     it: one that requests, or the one that brings an element.
     """
 
-    __slots__ = ("_broadcast", "_joined_at", "_subscriber_id", "part_of", "position")
+    __slots__ = ("_broadcast", "_subscriber_id", "part_of", "position")
 
     def __init__(
         self,
@@ -41,7 +41,6 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
     ) -> None:
         super().__init__(subscriber, executor, new_lock)
         self._broadcast = broadcast
-        self._joined_at = position
         self._subscriber_id = id(subscriber)
         self.position = position
         self.part_of: RunContext | None = None
@@ -58,8 +57,12 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
 
     @property
     def wanted_until(self) -> int:
-        """The position after the last element that was requested."""
-        return self._joined_at + self.demand.requested
+        """The position after the last element that was requested.
+
+        Called within the drain, which alone delivers: so position and demand go together.
+        """
+        outstanding = self.demand.outstanding
+        return UNBOUNDED if outstanding == UNBOUNDED else self.position + outstanding
 
     @property
     def broadcast(self) -> Broadcast[T]:
@@ -75,12 +78,16 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
 
     def can_take_from(self, position: int) -> bool:
         """Whether it has taken all elements before ``position`` and wants the next one."""
-        opened = not self._waiting_to_open and self._wanted
+        opened = not self._waiting_to_open and self._mark is None
         return opened and self.position == position and self.demand.outstanding > 0
 
-    def begin_at(self, position: int) -> None:
-        """Start there: nothing has been taken yet."""
-        self._joined_at = self.position = position
+    def complete(self) -> None:
+        """It was given all elements; its drain is released."""
+        try:
+            self._complete()
+            self._release_when_over()
+        finally:
+            self.release()
 
     def blame(self, error: Exception) -> None:
         """The subscriber raised ``error`` in ``on_next``."""
@@ -154,25 +161,25 @@ class SharedBuffer(Generic[T]):
         """Add the newest element."""
         self._elements.append(element)
 
-    def join(self, position: int) -> None:
-        """A reader starts at ``position``."""
-        self._readers_at[position] = self._readers_at.get(position, 0) + 1
+    def join(self, position: int, readers: int = 1) -> None:
+        """A reader starts at ``position``, or several do."""
+        self._readers_at[position] = self._readers_at.get(position, 0) + readers
 
     def read(self, position: int, most: int) -> list[T]:
         """The elements from ``position`` on, at most ``most`` of them; they stay."""
         start = position - self.oldest
         return self._elements[start : start + most]
 
-    def move(self, position: int, to: int) -> None:
-        """A reader moves on from ``position``."""
+    def move(self, position: int, to: int, readers: int = 1) -> None:
+        """A reader moves on from ``position``, or several do."""
         if to != position:
-            self.join(to)
-            self.leave(position)
+            self.join(to, readers)
+            self.leave(position, readers)
 
-    def leave(self, position: int) -> None:
-        """The reader at ``position`` needs nothing more from there."""
-        if self._readers_at[position] > 1:
-            self._readers_at[position] -= 1
+    def leave(self, position: int, readers: int = 1) -> None:
+        """The readers at ``position`` need nothing more from there."""
+        if self._readers_at[position] > readers:
+            self._readers_at[position] -= readers
             return
         del self._readers_at[position]
         if position == self.oldest:

@@ -256,6 +256,9 @@ class Sharing(Generic[T]):
 
     def _current(self) -> SharedRun[T]:
         """The run that a newcomer joins."""
+        run = self._shared_run
+        if run.state is BroadcastState.ACTIVE:
+            return run
         with self._lock:
             run = self._shared_run
             if run.state is BroadcastState.SHUT_DOWN or (

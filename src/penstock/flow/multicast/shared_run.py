@@ -277,15 +277,18 @@ class SharedRun(Broadcast[T], RunContext):
         if self._history.capacity:
             most = min(most, PREFETCH, self._room_for_all)
         keep = passed.append if self._history.capacity else None
+        stop: object = None
         try:
             stop = rows.send(elements, subscriptions, most, keep)
         finally:
             self._settle(subscriptions, passed)
-            for_each(subscriptions, BroadcastSubscription.release)
+            completed = stop is COMPLETED and self._note(COMPLETED)
+            leave = BroadcastSubscription.complete if completed else BroadcastSubscription.release
+            for_each(subscriptions, leave)
+        if completed:  # and those who came with the last row
+            for_each(list(self._subscriptions), BroadcastSubscription.wake)
         for element in rows.late:
             self._keep(element)
-        if stop is COMPLETED:
-            self._conclude(COMPLETED)
         return stop is not PENDING
 
     def _settle(self, subscriptions: list[BroadcastSubscription[T]], passed: list[T]) -> None:
@@ -296,10 +299,12 @@ class SharedRun(Broadcast[T], RunContext):
             end = self._kept.end + sent
             for element in passed:
                 self._kept.append(element)
-            for subscription in subscriptions:
-                subscription.demand.consume(sent)
-                self.has_taken(subscription, sent)
             if sent:
+                self._kept.move(end - sent, end, len(subscriptions))
+                for subscription in subscriptions:
+                    subscription.demand.consume(sent)
+                    subscription.position = end
+                self._furthest, self._thirsty = end, True
                 self._move_history(end)
             self._let_newcomers_begin()
 
@@ -308,7 +313,7 @@ class SharedRun(Broadcast[T], RunContext):
         for newcomer in newcomers:
             if newcomer in self._subscriptions:
                 self._kept.move(newcomer.position, self._history.start)
-                newcomer.begin_at(self._history.start)
+                newcomer.position = self._history.start
                 self.has_taken(newcomer, 0)
                 self._fresh = True
 
