@@ -186,7 +186,8 @@ def test_each_partition_has_a_subscriber_in_the_workers(tmp_path: Path) -> None:
     class Writer:
         """Takes two at a time, and writes what it got into a file of its own."""
 
-        def __init__(self) -> None:
+        def __init__(self, batch: int, partition: int) -> None:
+            self.file = Path(place, f"{batch}-{partition}")
             self.rows: list[Any] = []
 
         def on_subscribe(self, subscription: Any) -> None:
@@ -202,13 +203,14 @@ def test_each_partition_has_a_subscriber_in_the_workers(tmp_path: Path) -> None:
             raise AssertionError from error
 
         def on_complete(self) -> None:
-            import uuid
-
-            Path(place, uuid.uuid4().hex).write_text("\n".join(map(str, self.rows)))
+            assert not self.file.exists()
+            self.file.write_text("\n".join(map(str, self.rows)))
 
     assert result(on_spark(100, batch_rows=30).for_each_partition(Writer)) == []
-    written = [int(line) for file in tmp_path.iterdir() for line in file.read_text().split()]
-    assert sorted(written) == [*range(100)]
+    written = {file.name: file.read_text().split() for file in tmp_path.iterdir()}
+    assert sorted(int(line) for lines in written.values() for line in lines) == [*range(100)]
+    batches = [int(name.partition("-")[0]) for name, lines in written.items() if lines]
+    assert sorted(set(batches)) == [*range(len(set(batches)))]
 
 
 def test_a_subscriber_that_raises_in_a_worker_fails_the_stream_with_its_line() -> None:
@@ -226,7 +228,12 @@ def test_a_subscriber_that_raises_in_a_worker_fails_the_stream_with_its_line() -
     with pytest.raises(
         UserError, match=r"ValueError: not 0 \(in for_each_partition, at .*\.py:\d+"
     ):
-        result(on_spark(3).for_each_partition(Refusing))
+        result(on_spark(3).for_each_partition(lambda batch, partition: Refusing()))
+
+
+def test_a_function_that_does_not_take_the_two_numbers_is_refused_at_once() -> None:
+    with pytest.raises(TypeError, match="with two numbers, that of the batch and that of the part"):
+        on_spark(3).for_each_partition(lambda: None)  # type: ignore[misc, arg-type]
 
 
 # Demand.

@@ -196,5 +196,6 @@ LOCKS = {
     "spark/egress/batch_counts.py",
     "spark/egress/batch_delivery.py",
     "spark/egress/batch_transport.py",
+    "spark/workers/partition_subscriber.py",
 }
 """All modules outside of the kit that make a lock."""

@@ -13,6 +13,7 @@ from tests.style.project import python_files, syntax
 TOUCHES = Path("src/penstock/spark/private_api.py")
 PUBLIC = {
     "py4j.protocol": {"Py4JError", "Py4JJavaError"},
+    "pyspark": {"TaskContext"},
     "pyspark.errors": {"PySparkException"},
     "pyspark.logger": {"PySparkLogger"},
     "pyspark.sql": {"Column", "DataFrame", "Row", "SparkSession"},
@@ -20,7 +21,7 @@ PUBLIC = {
     "pyspark.sql.functions": {"*"},
     "pyspark.sql.streaming": {"DataStreamWriter", "StreamingQuery"},
     "pyspark.sql.streaming.datasource": {
-        "ReadLimit", "ReadMaxRows", "SupportsTriggerAvailableNow",
+        "ReadAllAvailable", "ReadLimit", "ReadMaxRows", "SupportsTriggerAvailableNow",
     },
     "pyspark.sql.types": {"*"},
 }  # fmt: skip

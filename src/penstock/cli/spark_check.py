@@ -101,10 +101,12 @@ class SparkCheck:
         """Let Spark plan the query; to run it would read what is not to be read yet."""
         journals = empty_journals(self._pipeline.journaled, folder)
         frames = [
-            each.frame(session)
-            if isinstance(each, StreamInput)
-            else JournalRead(next(journals), self._pipeline.batch_rows, folder).frame(session)
-            for each in self._pipeline.inputs
+            (
+                each.read(folder, number)
+                if isinstance(each, StreamInput)
+                else JournalRead(next(journals), self._pipeline.batch_rows, folder)
+            ).frame(session)
+            for number, each in enumerate(self._pipeline.inputs)
         ]
         return self._accepted(self._pipeline.transform(frames))
 

@@ -32,9 +32,9 @@ from penstock.pipeline.history import (
     counted_by_spark,
 )
 from penstock.spark.egress.batch_counts import SparkCounts
+from penstock.spark.from_spark import FromSpark
 from penstock.spark.plan import SparkPlan
 from penstock.spark.run_counts import InputCounts, RunCounts
-from penstock.spark.spark_flow import FromSpark
 from penstock.spark.workers.functions import FrameStage
 
 __all__ = [

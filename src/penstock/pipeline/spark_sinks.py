@@ -12,7 +12,8 @@ from penstock.flow.operators.inspecting import Annotation
 from penstock.observe.status import EdgeStatus, StageStatus
 from penstock.pipeline.assembly import Assembly, AssemblyError
 from penstock.pipeline.spark_ledger import SPARK
-from penstock.spark.spark_flow import FromSpark, SparkFlow
+from penstock.spark.from_spark import FromSpark
+from penstock.spark.spark_flow import SparkFlow
 
 __all__ = ["require_fitting_sinks", "spark_sink_edges", "spark_sink_stages"]
 

@@ -12,7 +12,7 @@ from penstock.pipeline.spark_ledger import SPARK
 from penstock.spark.plan import SparkPlan
 from penstock.spark.run_counts import RunCounts
 from penstock.spark.spark_flow import SparkFlow
-from penstock.spark.stream_input import StreamInput
+from penstock.spark.stream_input import DataFrameInput, StreamInput
 
 __all__ = ["StreamSources", "require_own_session"]
 
@@ -87,11 +87,12 @@ def in_words(inputs: Sequence[StreamInput]) -> str:
 
 
 def require_own_session(assembly: Assembly, target: RunTarget, plan: SparkPlan) -> None:
-    """Refuse to move a stream that Spark reads itself out of the session that made it."""
-    if plan.streams and (target.master is not None or target.remote is not None):
+    """Refuse to move a streaming DataFrame out of the session that made it."""
+    bound = [each for each in plan.streams if isinstance(each, DataFrameInput)]
+    if bound and (target.master is not None or target.remote is not None):
         option = "master" if target.remote is None else "remote"
         raise AssemblyError(
-            f"{assembly.name} reads {plan.streams[0].description} in the session that made its "
+            f"{assembly.name} reads {bound[0].description} in the session that made its "
             f"DataFrame, which the option {option} cannot move; make that session where it is to "
             f"run, and leave {option} out"
         )

@@ -6,9 +6,12 @@
                          is kept
 ``stream_input.py``      a streaming DataFrame as an input: what it reads, and whether its batches
                          have a bound
+``partitioned_input.py`` publishers that run on Spark's executors as an input: one for each
+                         partition of its batches
 ``sql_query.py``         a query in SQL as a step of a stream, in which ``{stream}`` stands for the
                          rows so far
 ``picture.py``           a way through Spark as a notebook shows it
+``from_spark.py``        what comes back from Spark, as the beginning of a flow
 ``run.py``               one run of a pipeline through Spark: journals, query and rows, from
                          subscribe to the end
 ``journaled_inputs.py``  the inputs of a run that go through journals: what is recorded, and what

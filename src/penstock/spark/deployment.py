@@ -11,9 +11,10 @@ from penstock.api import Publisher
 from penstock.delivery import DataFrameSink
 from penstock.flow.base_flow import BaseFlow, origins_of, rewritten
 from penstock.flow.engine.stage import Origin
+from penstock.spark.from_spark import FromSpark
 from penstock.spark.plan import BatchListener, SparkPlan
 from penstock.spark.run import SparkRun
-from penstock.spark.spark_flow import FromSpark, SparkFlow, flow_of
+from penstock.spark.spark_flow import SparkFlow, flow_of
 
 __all__ = ["Deployment", "deployed", "from_spark_in", "spark_plan_in"]
 

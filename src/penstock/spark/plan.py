@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeVar, get_args
 
 from penstock.api import Publisher
@@ -22,9 +23,10 @@ from penstock.flow.resume.planning import (
     source_of,
 )
 from penstock.runtime import shorten
+from penstock.runtime.arguments import require_flag, require_text
 from penstock.spark.ingest.schema import Schema
 from penstock.spark.session.spark_session import SparkSettings
-from penstock.spark.stream_input import StreamInput
+from penstock.spark.stream_input import DataFrameInput, StreamInput
 from penstock.spark.workers.functions import FrameStage, SparkStage, applied
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from penstock.spark.run import SparkRun
 
 __all__ = [
+    "BATCH_ROWS",
     "BatchListener",
     "CannotResume",
     "ResumeMode",
@@ -40,13 +43,14 @@ __all__ = [
     "SparkPlan",
     "Step",
     "joined",
-    "require_output_mode",
+    "new_plan",
     "require_replay",
     "require_resumable",
     "resume_mode",
     "united",
 ]
 
+BATCH_ROWS: Final = 1 << 17
 OutputMode = Literal["append", "update", "complete"]
 T = TypeVar("T")
 
@@ -248,7 +252,8 @@ class SparkPlan:
     @property
     def operator(self) -> str:
         """What the beginning is called in errors and pictures."""
-        return "from_stream" if isinstance(self.inputs[0], StreamInput) else "on_spark"
+        first = self.inputs[0]
+        return first.operator if isinstance(first, StreamInput) else "on_spark"
 
     @property
     def identities(self) -> list[str]:
@@ -265,6 +270,26 @@ class SparkPlan:
         """From the streams of the inputs to what comes out."""
         frame = frames[0] if self.first is None else self.first(frames)
         return applied(self.stages, frame)
+
+
+def new_plan(
+    given: SparkInput | StreamInput,
+    settings: SparkSettings,
+    name: Any,
+    checkpoint: str | Path | None,
+    output_mode: Any,
+    *,
+    accept_state_change: Any,
+) -> SparkPlan:
+    """A plan that begins with one input, from what a user has given."""
+    plan = SparkPlan("", (given,), settings, None, BATCH_ROWS, require_output_mode(output_mode))
+    operator = plan.operator
+    return replace(
+        plan,
+        name=require_text(operator, "name", name),
+        checkpoint=None if checkpoint is None else str(checkpoint),
+        accept_state_change=require_flag(operator, "accept_state_change", accept_state_change),
+    )
 
 
 def joined(left: SparkPlan, right: SparkPlan, on: Any, how: str) -> SparkPlan:
@@ -310,7 +335,11 @@ def combined(plans: Sequence[SparkPlan], first: Step) -> SparkPlan:
 
 def common_settings(plans: Sequence[SparkPlan]) -> SparkSettings:
     """Where Spark runs: a stream that it reads itself belongs to the session that made it."""
-    of_streams = [plan.settings for plan in plans if plan.streams]
+    of_streams = [
+        plan.settings
+        for plan in plans
+        if any(isinstance(each, DataFrameInput) for each in plan.inputs)
+    ]
     if not of_streams:
         return plans[0].settings
     session = of_streams[0].session

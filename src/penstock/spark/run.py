@@ -30,16 +30,16 @@ from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
 from penstock.spark.checkpoint_place import require_place_for_spark
 from penstock.spark.egress.batch_counts import BatchCounts
 from penstock.spark.egress.batch_delivery import BatchDelivery
-from penstock.spark.egress.query import NativeSink, Query, Retries, StreamRead
+from penstock.spark.egress.query import NativeSink, Query, Retries
 from penstock.spark.egress.rows import Decode
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
 from penstock.spark.journal import JournalError
 from penstock.spark.journaled_inputs import JournaledInputs
-from penstock.spark.plan import SparkPlan, require_resumable
+from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.run_counts import RunCounts
 from penstock.spark.session.spark_session import require_startable, spark_session
 from penstock.spark.state import with_state_checked
-from penstock.spark.stream_input import StreamInput
+from penstock.spark.stream_input import StreamInput, StreamRead
 from penstock.spark.workers.functions import FusedFunctions
 from penstock.spark.workers.journal_source import JournalRead
 from penstock.spark.workers.pickling import divided, require_sendable
@@ -92,6 +92,7 @@ class SparkRun:
         self._failure: Timestamped | None = None
         self._retries = Retries(plan.name)
         self._draining = False
+        self._streams_are_over = not plan.streams
 
     def elements(self) -> Elements:
         """What comes out. The run begins, and ends at the latest when these are closed."""
@@ -262,12 +263,16 @@ class SparkRun:
             until_end=self._plan.until_end,
         )
         self._query = query
+        self._look_for_ends(checkpoint)
         while True:
             self._woken.wait(QUIET if self._rests else BUSY)
             self._woken.clear()
             if self._stopped:
                 raise Stopped("nobody wants the rows")
+            before = self._done
             self._free(checkpoint)
+            if self._done is not before:
+                self._look_for_ends(checkpoint)
             if self._draining and self._plan.streams and self._has_all:
                 if self._has_left(query):
                     return
@@ -286,9 +291,9 @@ class SparkRun:
     ) -> Iterator[StreamRead]:
         """How Spark reads each of the inputs."""
         journals = map(checkpoint.for_journal, count())
-        for each in self._plan.inputs:
+        for number, each in enumerate(self._plan.inputs):
             if isinstance(each, StreamInput):
-                yield each
+                yield each.read(checkpoint.place, number)
             else:
                 yield JournalRead(next(journals), self._plan.batch_rows, checkpoint.plans, through)
 
@@ -357,15 +362,27 @@ class SparkRun:
         """Whether Spark may compute a batch of what it reads itself."""
         if self._sink is None or not self._plan.streams:
             return self._emitter.admitted > self._done.batch
-        return not self._draining  # nobody here sees its batches
+        return not self._takes_no_more  # nobody here sees its batches
 
     @property
     def _has_all(self) -> bool:
         """Whether Spark is done with the last row of every input that will be taken."""
-        if self._plan.streams and not self._draining:
+        if self._plan.streams and not self._takes_no_more:
             return False
         # Asked first: until it is over, rows may be appended.
         return self._inputs.is_over and self._is_through
+
+    @property
+    def _takes_no_more(self) -> bool:
+        """Whether Spark is to read no further batch, or finds none, of what it reads itself."""
+        return self._draining or self._streams_are_over
+
+    def _look_for_ends(self, checkpoint: Checkpoint) -> None:
+        """Find out, each time that a batch may have ended, whether there will be another one."""
+        self._streams_are_over = all(
+            isinstance(each, SparkInput) or each.is_over(checkpoint.place, number)
+            for number, each in enumerate(self._plan.inputs)
+        )
 
     def _pause(self, seconds: float) -> None:
         """Wait before the query is started again."""

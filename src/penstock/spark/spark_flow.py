@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import pyarrow as pa
 
@@ -14,14 +15,12 @@ from penstock.flow import Flow
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.call_site import caller
-from penstock.flow.engine.run_context import Elements, RunContext
-from penstock.flow.engine.stage import FlowNode, Origin, Replay
+from penstock.flow.engine.stage import Replay
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_flag, require_int, require_text
 from penstock.spark.egress.dataframe_sinks import for_each_batch
 from penstock.spark.egress.query import NativeSink
 from penstock.spark.egress.rows import (
-    Decode,
     NumberedBatch,
     Positioned,
     batches_of,
@@ -30,19 +29,21 @@ from penstock.spark.egress.rows import (
     positioned_in,
     rows_of,
 )
+from penstock.spark.from_spark import FromSpark
 from penstock.spark.ingest.schema import Schema, SchemaLike
+from penstock.spark.partitioned_input import partitioned_input
 from penstock.spark.picture import drawn_plan
 from penstock.spark.plan import (
+    BATCH_ROWS,
     SparkInput,
     SparkPlan,
     joined,
-    require_output_mode,
+    new_plan,
     require_replay,
     require_resumable,
     resume_mode,
     united,
 )
-from penstock.spark.run import SparkRun
 from penstock.spark.session.spark_session import SparkSettings
 from penstock.spark.sql_query import selecting
 from penstock.spark.stream_input import StreamInput, stream_input
@@ -55,7 +56,7 @@ __all__ = ["MAX_BYTES", "MAX_ROWS", "SparkFlow", "flow_of", "on_spark"]
 
 MAX_ROWS = 1 << 19
 MAX_BYTES = 1 << 26
-BATCH_ROWS = 1 << 17
+WITHIN = 1.0
 
 
 class SparkFlow:
@@ -98,15 +99,51 @@ class SparkFlow:
         """
         operator = "from_stream"
         given = stream_input(operator, dataframe)
-        plan = SparkPlan(
-            require_text(operator, "name", name),
-            (given,),
-            SparkSettings(session=dataframe.sparkSession),
-            None if checkpoint is None else str(checkpoint),
-            BATCH_ROWS,
-            require_output_mode(output_mode),
-            until_end=require_flag(operator, "until_end", until_end),
-            accept_state_change=require_flag(operator, "accept_state_change", accept_state_change),
+        settings = SparkSettings(session=dataframe.sparkSession)
+        plan = new_plan(
+            given, settings, name, checkpoint, output_mode, accept_state_change=accept_state_change
+        )
+        return cls(replace(plan, until_end=require_flag(operator, "until_end", until_end)))
+
+    @classmethod
+    def partitioned(
+        cls,
+        make_publisher: Callable[[int], Publisher[Any]],
+        *,
+        partitions: int,
+        schema: SchemaLike,
+        name: str = "pipeline",
+        checkpoint: str | Path | None = None,
+        master: str | None = None,
+        remote: str | None = None,
+        session: SparkSession | None = None,
+        resume: Literal["from_start"] | None = None,
+        batch_rows: int | None = None,
+        within: float | timedelta = WITHIN,
+        output_mode: str = "append",
+        accept_state_change: bool = False,
+    ) -> SparkFlow:
+        """Publishers that run on Spark's executors, one for each of ``partitions``.
+
+        ``make_publisher(partition)`` is called in the tasks of each batch, with 0 for the first.
+        What it returns is asked for the rows that the batch may have, ``batch_rows`` divided by
+        ``partitions``, and cancelled when it has given them, or after ``within`` seconds. The next
+        batch goes on after the last element that was taken; so does another attempt of a task, up
+        to where the first one ended. No row is in the driver, and there is no journal.
+
+        A publisher that cannot go on after an element is refused: a connector that can, or
+        ``Flow.resumable(...)``, or with ``resume="from_start"`` anything that gives the same
+        elements each time. The stream completes when all publishers have.
+
+        >>> def numbers(partition):
+        ...     return Flow.range(partition * 100, partition * 100 + 50).map(lambda n: (n,))
+        >>> rows = SparkFlow.partitioned(numbers, partitions=4, schema="n long").rows()
+        """
+        rows = BATCH_ROWS if batch_rows is None else batch_rows
+        given = partitioned_input(make_publisher, partitions, schema, rows, within, resume)
+        settings = SparkSettings(master=master, remote=remote, session=session)
+        plan = new_plan(
+            given, settings, name, checkpoint, output_mode, accept_state_change=accept_state_change
         )
         return cls(plan)
 
@@ -240,17 +277,20 @@ class SparkFlow:
         return BaseFlow._from(FromSpark("for_each_batch", plan, None))
 
     def for_each_partition(
-        self, subscriber_factory: Callable[[], Subscriber[Any]]
+        self, subscriber_factory: Callable[[int, int], Subscriber[Any]]
     ) -> Flow[NoReturn]:
         """Give rows to subscribers in Spark's workers: one for each partition of each batch.
 
-        Each is subscribed to its partition and gets what it asks for. One that cancels leaves the
-        rest out; one that raises fails its task, and Spark tries that again. The flow has no
-        elements; it completes when all rows are taken.
+        ``subscriber_factory(batch_id, partition_id)`` makes each of them. It is subscribed to its
+        partition and gets what it asks for. One that cancels leaves the rest out; one that raises
+        fails its task. Spark may run a task more than once, also two attempts at a time: all of
+        them get the same numbers. One that stores these together with its rows, in a transaction
+        and under a unique key, has each row once. The flow has no elements; it completes when all
+        rows are taken.
         """
         from penstock.spark.workers.partitions import ToSubscribers
 
-        give = ToSubscribers(require_callable("for_each_partition", subscriber_factory))
+        give = ToSubscribers.made_by(require_callable("for_each_partition", subscriber_factory))
         stage = FrameStage(
             "for_each_partition", lambda frame: frame.mapInArrow(give, frame.schema), give
         )
@@ -303,44 +343,6 @@ def is_of_data_frames(name: str) -> bool:
     return hasattr(DataFrame, name)
 
 
-class FromSpark(Origin):
-    """What comes back from Spark; ``decode`` is ``None`` if all of it stays there.
-
-    It is called on the thread of Spark's call, and may leave the work to the one that pulls rows.
-    """
-
-    checked = True
-    on_spark = True
-
-    def __init__(
-        self, name: str, plan: SparkPlan, decode: Decode | None, sink: NativeSink | None = None
-    ) -> None:
-        super().__init__(name)
-        self.title = plan.name
-        self.plan = plan
-        self.decode = decode
-        self._sink = sink
-        self._warned: set[FlowNode] = set()
-
-    def subscribed_to(self, flow: Publisher[Any]) -> None:
-        """Warn of what a crash would lose; a ``penstock.pipeline`` is not run with that at all."""
-        if self.plan.checkpoint is not None and self.plan.batches is None:
-            from penstock.spark.egress.acknowledgement import (
-                warn_of_buffering,  # which knows this class
-            )
-
-            warn_of_buffering(flow, self._warned)
-
-    @property
-    def gives_elements(self) -> bool:
-        """Whether rows come back; else they stay on Spark."""
-        return self.decode not in (None, nothing_of)
-
-    def open(self, run: RunContext, per_output: int) -> Elements:
-        """Run the pipeline for one subscriber."""
-        return SparkRun(self.plan, run, self.decode, self._sink).elements()
-
-
 def on_spark(
     publisher: Publisher[Any],
     schema: SchemaLike,
@@ -374,15 +376,12 @@ def on_spark(
         position,
         dead_letters,
     )
-    plan = SparkPlan(
-        require_text(operator, "name", name),
-        (given,),
-        SparkSettings(master=master, remote=remote, session=session),
-        None if checkpoint is None else str(checkpoint),
-        require_int(operator, "batch_rows", BATCH_ROWS if batch_rows is None else batch_rows),
-        require_output_mode(output_mode),
-        accept_state_change=require_flag(operator, "accept_state_change", accept_state_change),
+    settings = SparkSettings(master=master, remote=remote, session=session)
+    plan = new_plan(
+        given, settings, name, checkpoint, output_mode, accept_state_change=accept_state_change
     )
+    rows = require_int(operator, "batch_rows", BATCH_ROWS if batch_rows is None else batch_rows)
+    plan = replace(plan, batch_rows=rows)
     require_resumable(plan)
     return SparkFlow(plan)
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
 from penstock.runtime import printable, shorten, shown_address
 from penstock.spark.checkpoint import STREAM
@@ -20,7 +21,7 @@ from penstock.spark.state import plan_nodes, shown_plan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["StreamInput", "StreamSource", "stream_input"]
+__all__ = ["DataFrameInput", "StreamInput", "StreamRead", "StreamSource", "stream_input"]
 
 LIMITS: Final = re.compile(r"max\w+per(trigger|batch)|rowsperbatch", re.IGNORECASE)
 """The options of sources that bound a batch."""
@@ -36,6 +37,13 @@ RELATION: Final = re.compile(
 )
 
 logger = logging.getLogger("penstock")
+
+
+class StreamRead(Protocol):
+    """How a query reads one of its inputs."""
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """The input as a stream of Spark."""
 
 
 class StreamSource(NamedTuple):
@@ -63,10 +71,10 @@ class StreamSource(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class StreamInput:
+class StreamInput(ABC):
     """A stream that Spark reads itself; ``sources`` are those at its beginnings."""
 
-    dataframe: DataFrame = field(repr=False)
+    operator: ClassVar[str] = "from_stream"
     sources: tuple[StreamSource, ...]
 
     @property
@@ -84,12 +92,31 @@ class StreamInput:
         """What a checkpoint has to have been made for: offsets of another source mean nothing."""
         return f"{STREAM}{self.description}"
 
+    @abstractmethod
+    def read(self, checkpoint: str, number: int) -> StreamRead:
+        """How a query reads it, as the input of that number; what it keeps, in ``checkpoint``."""
+
+    def is_over(self, checkpoint: str, number: int) -> bool:
+        """Whether nothing more will ever come of it, as far as it knows that itself."""
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class DataFrameInput(StreamInput):
+    """A streaming DataFrame, which belongs to a session."""
+
+    dataframe: DataFrame = field(repr=False)
+
+    def read(self, checkpoint: str, number: int) -> StreamRead:
+        """Spark keeps its offsets, and nothing else is to be kept."""
+        return self
+
     def frame(self, session: SparkSession) -> DataFrame:
         """The stream, which is one of that session."""
         return self.dataframe
 
 
-def stream_input(operator: str, dataframe: Any) -> StreamInput:
+def stream_input(operator: str, dataframe: Any) -> DataFrameInput:
     """``dataframe`` as an input, when it is a stream of a session that runs, with a limit."""
     if not callable(getattr(dataframe, "toArrow", None)):
         raise TypeError(f"{operator} needs a DataFrame of Spark, not {shorten(dataframe)}")
@@ -102,7 +129,7 @@ def stream_input(operator: str, dataframe: Any) -> StreamInput:
     sources = tuple(sources_of(dataframe))
     for each in sources:
         require_limit(operator, each)
-    return StreamInput(dataframe, sources)
+    return DataFrameInput(sources, dataframe)
 
 
 def require_limit(operator: str, source: StreamSource) -> None:

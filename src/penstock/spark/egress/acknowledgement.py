@@ -20,7 +20,8 @@ from penstock.flow.engine.stage import FlowNode
 from penstock.flow.operators.filtering import Take, TakeThrough, TakeWhile
 from penstock.flow.operators.materialize import Dematerialize
 from penstock.flow.operators.merge import TakeUntil
-from penstock.spark.spark_flow import FromSpark, SparkFlow, flow_of
+from penstock.spark.from_spark import FromSpark
+from penstock.spark.spark_flow import SparkFlow, flow_of
 
 __all__ = ["trouble_with_acknowledgement", "warn_of_buffering"]
 

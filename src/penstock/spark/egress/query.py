@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from time import sleep
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from penstock.delivery import DeliveryRefused
 from penstock.spark.egress.batch_counts import BatchCount, counted, observed
@@ -24,6 +24,7 @@ from penstock.spark.failures import (
     explained,
 )
 from penstock.spark.private_api import is_remote
+from penstock.spark.stream_input import StreamRead
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +36,6 @@ __all__ = [
     "ProgramSink",
     "Query",
     "Retries",
-    "StreamRead",
     "Transform",
 ]
 
@@ -122,13 +122,6 @@ class ProgramSink(NamedTuple):
     deliver: Deliver
     share: BatchFanOut
     admit: Admit | None = None
-
-
-class StreamRead(Protocol):
-    """How a query reads one of its inputs."""
-
-    def frame(self, session: SparkSession) -> DataFrame:
-        """The input as a stream of Spark."""
 
 
 class Query:

@@ -5,32 +5,61 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from inspect import signature
+from typing import Any, Final
 
 import pyarrow as pa
+from pyspark import TaskContext
 
 from penstock.api import Subscriber, Subscription
 from penstock.flow import Flow
+from penstock.runtime import shorten
 from penstock.spark.egress.rows import RowReader
 from penstock.spark.workers.functions import blaming
 
 __all__ = ["ToSubscribers"]
+
+BATCH: Final = "streaming.sql.batchId"
+"""Where Spark tells a task the number of its batch."""
 
 
 @dataclass(frozen=True)
 class ToSubscribers:
     """Gives the rows of each partition to a subscriber of its own, in a process of Spark."""
 
-    factory: Callable[[], Subscriber[Any]]
+    factory: Callable[[int, int], Subscriber[Any]]
+
+    @classmethod
+    def made_by(cls, factory: Callable[[int, int], Subscriber[Any]]) -> ToSubscribers:
+        """Refuses a factory that could not be called, before Spark is started."""
+        try:
+            signature(factory).bind(0, 0)
+        except TypeError as error:
+            raise TypeError(
+                "for_each_partition calls its function with two numbers, that of the batch and "
+                f"that of the partition, which {shorten(factory)} cannot take: {error}"
+            ) from None
+        except ValueError:
+            pass  # it is written in C, and does not say what it takes
+        return cls(factory)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What Spark calls once for each partition; nothing goes on downstream."""
         with blaming("for_each_partition"):
-            task = PartitionTask(self.factory())
+            task = PartitionTask(self.factory(*this_part()))
             rows = Flow.from_iterable(rows_in(batches))
             rows.do_finally(task.leave_if_cancelled).subscribe(task)
             task.join()
         return iter(())
+
+
+def this_part() -> tuple[int, int]:
+    """The number of the batch that this task is of, and that of its partition."""
+    task = TaskContext.get()
+    assert task is not None  # this is a task
+    batch = task.getLocalProperty(BATCH)
+    assert batch is not None  # of a stream
+    return int(batch), task.partitionId()
 
 
 def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:

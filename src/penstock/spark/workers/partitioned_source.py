@@ -1,0 +1,186 @@
+"""Publishers as a streaming source of Spark: each partition of a batch subscribes to one of them.
+
+Spark plans batches in a process of its own, a child of the driver's JVM, and reads their
+partitions in the workers of the executors. What is read goes on there: no row is in the driver.
+
+An offset says how many batches there are up to it, and where the last of these began in each
+partition. Where that batch ended, its tasks know; see ``partition_ends.py``.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from base64 import b64decode
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit
+from pyspark.sql.types import StructType
+
+from penstock.api import Publisher
+from penstock.flow.resume.planning import Resumption, resumption_of
+from penstock.flow.resume.resumption import PositionedElement, plain
+from penstock.spark.ingest.conversion import Converter
+from penstock.spark.ingest.schema import Schema
+from penstock.spark.workers.functions import blaming
+from penstock.spark.workers.partition_ends import START, PartitionEnd, PartitionEnds
+from penstock.spark.workers.partition_subscriber import taken_again, taken_first
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["FORMAT", "PartitionedRead", "PartitionedSource", "Publishers"]
+
+FORMAT: Final = "penstock-publishers"
+BATCHES, BEGAN = "batches", "began"
+
+
+@dataclass(frozen=True)
+class Publishers:
+    """What makes the publisher of each partition, and how it is read.
+
+    ``most``        elements of a partition in one batch
+    ``seconds``     for which a task waits for them
+    ``repeatable``  somebody knows that they give the same each time
+    """
+
+    make: Callable[[int], Publisher[Any]]
+    partitions: int
+    ddl: str
+    most: int
+    seconds: float
+    repeatable: bool
+
+    def resumption(self, partition: int) -> Resumption:
+        """The publisher of a partition; raises ``CannotResume``."""
+        made = self.make(partition)
+        return resumption_of(made, repeatable=self.repeatable).repeating()
+
+
+@dataclass(frozen=True)
+class PartitionedRead:
+    """How a query reads publishers.
+
+    ``text``  the publishers, as Spark gets them
+    ``ends``  the place where the tasks write down how far they came
+    """
+
+    text: str
+    schema: Schema
+    ends: str
+
+    def frame(self, session: SparkSession) -> DataFrame:
+        """The rows as a stream of Spark."""
+        session.dataSource.register(PartitionedSource)
+        reader = session.readStream.format(FORMAT).schema(self.schema.spark)
+        return reader.option("publishers", self.text).option("ends", self.ends).load()
+
+
+class PartitionedSource(DataSource):
+    """The rows of publishers. Options: ``publishers``, the text of them; ``ends``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What ``spark.readStream.format`` is given."""
+        return FORMAT
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._text = options["publishers"]
+        self._ends = options["ends"]
+
+    def streamReader(self, schema: StructType) -> PartitionedStream:  # noqa: N802 - Spark's name
+        """The same as a stream."""
+        return PartitionedStream(self._text, self._ends)
+
+
+class PartitionRows(InputPartition):
+    """What one task reads: the elements of a partition after a position."""
+
+    def __init__(self, batch: int, partition: int, position: Any) -> None:
+        self.batch = batch
+        self.partition = partition
+        self.position = position
+
+
+class PartitionedStream(DataSourceStreamReader):
+    """Plans a batch as soon as the last one is done, until all publishers have completed."""
+
+    def __init__(self, text: str, ends: str) -> None:
+        self._text = text
+        self._place = ends
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a new query begins."""
+        return {BATCHES: 0, BEGAN: []}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
+        """What a batch may have is told to each partition."""
+        return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """One more batch, which begins where the last one ended."""
+        batch = start[BATCHES]
+        ends = self._ended(start)
+        if all(end.over for end in ends):
+            return start
+        over = [partition for partition, end in enumerate(ends) if end.over]
+        PartitionEnds(self._place).forget_before(batch, over)
+        return {BATCHES: batch + 1, BEGAN: [[end.position, end.over] for end in ends]}
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """One for each publisher that has not completed."""
+        return [
+            PartitionRows(end[BATCHES], partition, position)
+            for partition, (position, over) in enumerate(end[BEGAN])
+            if not over
+        ]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """What comes of one publisher. In a worker of an executor."""
+        assert isinstance(partition, PartitionRows)
+        with blaming("partitioned"):
+            publishers = self._publishers()
+            elements = self._taken(publishers, partition)
+            batch, dead_letters = Converter(Schema.of(publishers.ddl)).convert(
+                [plain(each) for each in elements]
+            )
+            if dead_letters:
+                raise ValueError(f"partition {partition.partition}: {dead_letters[0]}")
+        yield batch
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Says nothing: it comes only when the next batch begins."""
+
+    def stop(self) -> None:
+        """The reader holds nothing. If the JVM has hung up, there is nobody to be told."""
+        if isinstance(sys.exception(), EOFError):
+            os._exit(0)
+
+    def _publishers(self) -> Publishers:
+        found: Publishers = pickle.loads(b64decode(self._text))
+        return found
+
+    def _ended(self, offset: dict[str, Any]) -> list[PartitionEnd]:
+        """Where the last batch before ``offset`` ended."""
+        if not offset[BATCHES]:
+            return [START] * self._publishers().partitions
+        began = [PartitionEnd(position, over=over) for position, over in offset[BEGAN]]
+        return PartitionEnds(self._place).of_batch(offset[BATCHES], began)
+
+    def _taken(self, publishers: Publishers, part: PartitionRows) -> Sequence[PositionedElement]:
+        """The elements of this batch, as the first attempt to read them has decided."""
+        ends = PartitionEnds(self._place)
+        source = publishers.resumption(part.partition)
+        decided = ends.find(part.batch, part.partition)
+        if decided is None:
+            elements, end = taken_first(source, part.position, publishers.most, publishers.seconds)
+            decided = ends.decide(part.batch, part.partition, end)
+            if decided == end:
+                return elements
+        return taken_again(source, part.position, decided)

@@ -1,0 +1,135 @@
+"""Parts of a batch whose end is not known before they are read: who decides, and who follows."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from penstock import Flow, Subscriber, Subscription
+from penstock.flow.resume.planning import resumption_of
+from penstock.spark.workers.partition_ends import PartitionEnd, PartitionEnds
+from penstock.spark.workers.partition_subscriber import NotReplayed, taken_again, taken_first
+
+SOON, LONG = 0.0, 60.0
+
+
+@pytest.fixture
+def ends(tmp_path: Path) -> PartitionEnds:
+    return PartitionEnds(str(tmp_path / "ends"))
+
+
+def test_the_first_attempt_decides(ends: PartitionEnds) -> None:
+    first, second = PartitionEnd(7, 3), PartitionEnd(9, 5)
+    assert ends.find(1, 0) is None
+    assert ends.decide(1, 0, first) == first
+    assert ends.decide(1, 0, second) == first
+    assert ends.find(1, 0) == first
+    assert ends.find(1, 1) is None
+
+
+def test_one_of_many_attempts_at_a_time_decides_for_all(ends: PartitionEnds) -> None:
+    barrier = threading.Barrier(8)
+
+    def attempt(number: int) -> PartitionEnd:
+        barrier.wait()
+        return ends.decide(1, 0, PartitionEnd(number, number))
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(attempt, range(8)))) == 1
+    assert [path.name for path in Path(ends.place).iterdir()] == ["1-0.end"]
+
+
+def test_what_no_batch_needs_is_deleted_and_ends_are_not(ends: PartitionEnds) -> None:
+    for batch in range(1, 8):
+        ends.decide(batch, 0, PartitionEnd(batch, 1))
+    ends.decide(1, 1, PartitionEnd(None, 0, over=True))
+    ends.forget_before(8, over=[1])
+    assert sorted(path.name for path in Path(ends.place).iterdir()) == [
+        "1-1.end", "5-0.end", "6-0.end", "7-0.end",
+    ]  # fmt: skip
+    assert not ends.are_all_over(2)
+    ends.decide(8, 0, PartitionEnd(8, 1, over=True))
+    assert ends.are_all_over(2)
+    assert not ends.are_all_over(3)
+
+
+def test_an_end_that_is_missing_is_named(ends: PartitionEnds) -> None:
+    with pytest.raises(OSError, match=r"4-1\.end is missing, where partition 1 ended in batch 4"):
+        ends.of_batch(4, [PartitionEnd(3, over=True), PartitionEnd(5)])
+
+
+def test_a_place_that_cannot_tell_who_was_first_is_refused() -> None:
+    with pytest.raises(ValueError, match="only a folder that all executors see, and S3"):
+        PartitionEnds("hdfs://here/checkpoint")
+
+
+# Taking.
+
+
+def test_what_a_batch_may_have_is_taken_and_no_more() -> None:
+    numbers = resumption_of(Flow.range(10))
+    elements, end = taken_first(numbers, None, 4, LONG)
+    assert [each.element for each in elements] == [0, 1, 2, 3]
+    assert end == PartitionEnd(4, 4)
+    elements, end = taken_first(numbers, end.position, 100, LONG)
+    assert [each.element for each in elements] == [4, 5, 6, 7, 8, 9]
+    assert end == PartitionEnd(10, 6, over=True)
+    assert taken_first(numbers, end.position, 100, LONG) == ([], PartitionEnd(10, 0, over=True))
+
+
+class Slow:
+    """Gives two elements, and then nothing; notes what it is asked for, and that it is left."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+        self.cancelled = 0
+
+    def subscribe(self, subscriber: Subscriber[int]) -> None:
+        self.subscriber = subscriber
+        subscriber.on_subscribe(SlowSubscription(self))
+
+
+class SlowSubscription(Subscription):
+    def __init__(self, slow: Slow) -> None:
+        self._slow = slow
+
+    def request(self, n: int) -> None:
+        self._slow.asked.append(n)
+        self._slow.subscriber.on_next(0)
+        self._slow.subscriber.on_next(1)
+
+    def cancel(self) -> None:
+        self._slow.cancelled += 1
+
+
+def test_when_the_time_is_over_what_has_come_is_the_batch() -> None:
+    slow = Slow()
+    source = resumption_of(Flow.from_publisher(slow), repeatable=True)
+    elements, end = taken_first(source, None, 100, SOON)
+    assert [each.element for each in elements] == [0, 1]
+    assert end == PartitionEnd(2, 2)
+    assert slow.asked == [100]
+    assert slow.cancelled
+
+
+def test_an_error_of_the_publisher_is_that_of_the_task() -> None:
+    failing = Flow.range(10).map(lambda number: 1 // (3 - number))
+    with pytest.raises(ZeroDivisionError):
+        taken_first(resumption_of(failing), None, 100, LONG)
+
+
+def test_another_attempt_takes_the_same() -> None:
+    numbers = resumption_of(Flow.range(10))
+    for end in (PartitionEnd(6, 4), PartitionEnd(10, 8), PartitionEnd(10, 8, over=True)):
+        elements = taken_again(numbers, 2, end)
+        assert [each.element for each in elements] == list(range(2, 2 + end.elements))
+    assert taken_again(numbers, 10, PartitionEnd(10, 0, over=True)) == []
+
+
+@pytest.mark.parametrize("end", [PartitionEnd(12, 12), PartitionEnd("other", 4)])
+def test_a_source_that_does_not_give_the_same_is_found_out(end: PartitionEnd) -> None:
+    with pytest.raises(NotReplayed, match="does not give again what it gave"):
+        taken_again(resumption_of(Flow.range(10)), None, end)
