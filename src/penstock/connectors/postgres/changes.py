@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
@@ -28,6 +27,9 @@ from penstock.connectors.shared.reconnecting import (
 )
 from penstock.connectors.shared.table_shape import quoted
 from penstock.flow import Flow, Retry
+from penstock.flow.base_flow import extended
+from penstock.flow.engine.fusion import LoopCode
+from penstock.flow.engine.stage import EACH_ALONE, FusedStage
 from penstock.flow.sources.creating import Resumable
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_flag, require_int, require_text, require_texts
@@ -158,7 +160,7 @@ class ChangesOrigin(Resumable):
 
         super().__init__(
             CONNECTOR,
-            lambda position: changes(position).map(Delivered(recorded)),
+            lambda position: extended(changes(position), [NoteDelivered(recorded)]),
             attrgetter("position"),
             on_recorded=recorded.up_to,
         )
@@ -172,19 +174,23 @@ class ChangesOrigin(Resumable):
         return other
 
 
-class Delivered:
+class NoteDelivered(FusedStage):
     """Notes that all before the transaction of which a change is pulled now has been delivered."""
 
-    def __init__(self, recorded: Recorded) -> None:
-        self._recorded = recorded
-        self._lsn = ""
+    rerun = EACH_ALONE
+    one_to_one = True
+    checked = True
 
-    def __call__(self, change: Change) -> Change:
-        """Pass it on."""
-        if change.lsn != self._lsn:
-            self._lsn = change.lsn
-            self._recorded.up_to(change.position)
-        return change
+    def __init__(self, recorded: Recorded) -> None:
+        super().__init__(CONNECTOR, values=(recorded.up_to,))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A look at each change, and a call for each transaction."""
+        (up_to,) = values
+        lsn = loop.local("lsn", "None")
+        loop.line(f"if x.lsn is not {lsn}:")  # changes of a transaction share the object
+        loop.line(f"{lsn} = x.lsn; {up_to}(x.position)", deeper=1)
+        loop.known()
 
 
 class ChangeReading(PulledSource[Change]):
@@ -205,7 +211,7 @@ class ChangeReading(PulledSource[Change]):
         self._connection: Any = None
         self._cursor: Any = None
         self._decoder = ChangeDecoder()
-        self._held: deque[Change] = deque()
+        self._held: list[Change] = []
         self._confirmed = 0
         self._last_confirmation = 0.0
         self._last_change = monotonic()
@@ -215,7 +221,7 @@ class ChangeReading(PulledSource[Change]):
         before = None if self._position is None else max(self._position[0], self._confirmed)
         self._slot.require_ready(before)
         self._decoder = ChangeDecoder()
-        self._held.clear()
+        self._held = []
         self._skipped = self._position
         with self._explained():
             self._connection = psycopg2.connect(
@@ -255,22 +261,23 @@ class ChangeReading(PulledSource[Change]):
     def _received(self, most: int, wait: float = 0.0) -> list[Change]:
         if wait:
             select([self._cursor], [], [], wait)
-        changes: list[Change] = []
-        held, read, decode = self._held, self._cursor.read_message, self._decoder.decode
-        while len(changes) < most:
-            if held:
-                changes.append(held.popleft())
-                continue
-            message = read()
-            if message is None:
-                break
-            for change in decode(message.payload):
-                if self._skipped is not None:
-                    if (self._decoder.commit, change.number) <= self._skipped:
-                        continue
-                    self._skipped = None
-                held.append(change)
+        changes, self._held = self._held, []
+        if len(changes) < most:
+            read, asked = self._cursor.read_message, most - len(changes)
+            come = self._decoder.changes(read, asked)
+            while self._skipped is not None and come:
+                come = self._unseen(come, self._skipped) or self._decoder.changes(read, asked)
+            changes += come
+        changes, self._held = changes[:most], changes[most:]
         return changes
+
+    def _unseen(self, changes: list[Change], seen: tuple[int, int]) -> list[Change]:
+        """Those after the position, which the server sends from the begin of its transaction on."""
+        for index, change in enumerate(changes):
+            if (lsn_of(change.lsn), change.number) > seen:
+                self._skipped = None
+                return changes[index:]
+        return []
 
     def _confirm(self) -> None:
         """Tell the server what it need not keep, now and then."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from functools import partial
 from struct import Struct
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -13,12 +14,14 @@ __all__ = ["Change", "ChangeDecoder", "Kind", "lsn_of", "lsn_text"]
 
 Kind: TypeAlias = Literal["insert", "update", "delete", "truncate"]
 Row = dict[str, Any]
+Columns = list[tuple[str, Callable[[bytes], Any]]]
 
 LSN: Final = Struct(">Q")
 ID: Final = Struct(">I")
 COUNT: Final = Struct(">H")
-TEXT: Final = ord("t")
-NULL: Final = ord("n")
+LENGTH: Final = ID.unpack_from
+UPDATE, DELETE, TRUNCATE, BEGIN, RELATION = b"UDTBR"
+TEXT, NULL, KEY, NEW = b"tnKN"
 
 
 class Change(NamedTuple):
@@ -46,92 +49,87 @@ class Change(NamedTuple):
         return [self.lsn, self.number]
 
 
+Insert: TypeAlias = Callable[[bytes, str, int], Change]
+CHANGE: Final = partial(tuple.__new__, Change)
+"""Makes a ``Change`` of its fields, in a third of the time."""
+
+
 class ReplicatedTable(NamedTuple):
     """A table as the server describes it before its first change, and again when it was changed."""
 
     name: str
-    columns: list[tuple[str, Any]]
+    columns: Columns
 
 
 class ChangeDecoder:
     """Makes changes of messages, in the order in which they come.
 
-    ``commit``  the place of the commit of the transaction that is read; 0 before the first one
+    Reads them on the thread that asks for changes.
     """
 
     def __init__(self) -> None:
-        self.commit = 0
         self._lsn = lsn_text(0)
         self._number = 0
         self._tables: dict[int, ReplicatedTable] = {}
+        self._inserts: dict[bytes, Insert] = {}
         self._types = Transformer()
 
-    def decode(self, message: bytes) -> Sequence[Change]:
-        """The changes that a message tells of, mostly one or none."""
-        kind = message[:1]
-        if kind == b"I":
-            table = self._table(message)
-            row, _ = self._row(table, message, 5)
-            return (self._change("insert", table, row, None),)
-        if kind == b"U":
-            return (self._update(message),)
-        if kind == b"D":
-            table = self._table(message)
-            old, _ = self._row(table, message, 5, is_key=message[5:6] == b"K")
-            return (self._change("delete", table, None, old),)
-        if kind == b"T":
-            return self._truncated(message)
-        if kind == b"B":
-            (self.commit,), self._number = LSN.unpack_from(message, 1), 0
-            self._lsn = lsn_text(self.commit)
-        elif kind == b"R":
+    def changes(self, read: Callable[[], Any], most: int) -> list[Change]:
+        """The changes of the messages that ``read`` gives, until it gives ``None``.
+
+        There are at least ``most``, and hardly more: one message may tell of several tables.
+        """
+        changes: list[Change] = []
+        inserts, lsn, number = self._inserts, self._lsn, self._number
+        while len(changes) < most:
+            message = read()
+            if message is None:
+                break
+            payload = message.payload
+            insert = inserts.get(payload[:5])
+            if insert is not None:  # the one that comes by the million
+                changes.append(insert(payload, lsn, number))
+                number += 1
+            else:
+                self._number = number
+                self._take(payload, changes)
+                lsn, number = self._lsn, self._number
+        self._number = number
+        return changes
+
+    def _take(self, message: bytes, changes: list[Change]) -> None:
+        """Whatever is not an insert."""
+        kind = message[0]
+        if kind == BEGIN:
+            self._lsn, self._number = lsn_text(LSN.unpack_from(message, 1)[0]), 0
+        elif kind == RELATION:
             self._describe(message)
-        return ()
+        elif kind in (UPDATE, DELETE, TRUNCATE):
+            for told in self._told(kind, message):
+                changes.append(CHANGE((self._lsn, self._number, *told)))
+                self._number += 1
 
-    def _change(
-        self, kind: Kind, table: ReplicatedTable, row: Row | None, old: Row | None
-    ) -> Change:
-        number, self._number = self._number, self._number + 1
-        return Change(self._lsn, number, kind, table.name, row, old)
-
-    def _update(self, message: bytes) -> Change:
-        table = self._table(message)
+    def _told(
+        self, kind: int, message: bytes
+    ) -> Iterator[tuple[Kind, str, Row | None, Row | None]]:
+        """The kind, the table and the rows of other changes than inserts."""
+        if kind == TRUNCATE:
+            (count,) = ID.unpack_from(message, 1)
+            for number in Struct(f">{count}I").unpack_from(message, 6):
+                yield "truncate", self._tables[number].name, None, None
+            return
+        name, columns = self._tables[LENGTH(message, 1)[0]]
+        if kind == DELETE:
+            yield "delete", name, None, old_at(columns, message)[0]
+            return
         old: Row | None = None
         at = 5
-        if message[5:6] != b"N":
-            old, at = self._row(table, message, 5, is_key=message[5:6] == b"K")
-        row, _ = self._row(table, message, at)
+        if message[at] != NEW:
+            old, at = old_at(columns, message)
+        row, _ = row_at(columns, message, at + 3)
         if old is not None:
-            row = {**{name: old[name] for name in old if name not in row}, **row}
-        return self._change("update", table, row, old)
-
-    def _truncated(self, message: bytes) -> list[Change]:
-        (count,) = ID.unpack_from(message, 1)
-        numbers = (ID.unpack_from(message, 6 + 4 * each)[0] for each in range(count))
-        return [self._change("truncate", self._tables[each], None, None) for each in numbers]
-
-    def _table(self, message: bytes) -> ReplicatedTable:
-        return self._tables[ID.unpack_from(message, 1)[0]]
-
-    def _row(
-        self, table: ReplicatedTable, message: bytes, at: int, *, is_key: bool = False
-    ) -> tuple[Row, int]:
-        """The values from there on, and where they end.
-
-        A large value that was not changed is not told; of a key, the other columns are not.
-        """
-        row: Row = {}
-        at += 3
-        for name, load in table.columns:
-            kind = message[at]
-            at += 1
-            if kind == TEXT:
-                begin = at + 4
-                at = begin + int.from_bytes(message[at:begin], "big")
-                row[name] = load(message[begin:at])
-            elif kind == NULL and not is_key:
-                row[name] = None
-        return row, at
+            row = {**{each: old[each] for each in old if each not in row}, **row}
+        yield "update", name, row, old
 
     def _describe(self, message: bytes) -> None:
         (number,) = ID.unpack_from(message, 1)
@@ -139,13 +137,61 @@ class ChangeDecoder:
         name, at = text_at(message, at)
         (count,) = COUNT.unpack_from(message, at + 1)
         at += 3
-        columns = []
+        columns: Columns = []
         for _ in range(count):
             column, at = text_at(message, at + 1)
             (kind,) = ID.unpack_from(message, at)
             columns.append((column, self._types.get_loader(kind, Format.TEXT).load))
             at += 8
-        self._tables[number] = ReplicatedTable(f"{schema or 'pg_catalog'}.{name}", columns)
+        table = ReplicatedTable(f"{schema or 'pg_catalog'}.{name}", columns)
+        self._tables[number] = table
+        self._inserts[b"I" + message[1:5]] = insert_into(table)
+
+
+def insert_into(table: ReplicatedTable) -> Insert:
+    """What makes a change of the message of an insert, its place and its number.
+
+    Most of the time of a source goes by here: a call within, as of ``row_at``, would be felt.
+    """
+    name, columns = table
+
+    def insert(message: bytes, lsn: str, number: int) -> Change:
+        row: Row = {}
+        at = 8
+        for column, load in columns:
+            if message[at] == TEXT:
+                begin = at + 5
+                at = begin + LENGTH(message, at + 1)[0]
+                row[column] = load(message[begin:at])
+            else:
+                row[column] = None
+                at += 1
+        return CHANGE((lsn, number, "insert", name, row, None))
+
+    return insert
+
+
+def row_at(columns: Columns, message: bytes, at: int) -> tuple[Row, int]:
+    """The values from there on, and where they end; an unchanged large one is not told."""
+    row: Row = {}
+    for name, load in columns:
+        if message[at] == TEXT:
+            begin = at + 5
+            at = begin + LENGTH(message, at + 1)[0]
+            row[name] = load(message[begin:at])
+        else:
+            if message[at] == NULL:
+                row[name] = None
+            at += 1
+    return row, at
+
+
+def old_at(columns: Columns, message: bytes) -> tuple[Row, int]:
+    """The row before the change; of a key, the other columns come as NULL."""
+    row, at = row_at(columns, message, 8)
+    if message[5] == KEY:
+        row = {name: value for name, value in row.items() if value is not None}
+    return row, at
 
 
 def text_at(message: bytes, at: int) -> tuple[str, int]:
