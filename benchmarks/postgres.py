@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import struct
 import time
-import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import count, islice
@@ -22,9 +21,9 @@ from psycopg.pq import Format
 from psycopg.rows import dict_row
 from psycopg2.extras import LogicalReplicationConnection
 
+from benchmarks.stalled import REQUESTED, stalled
 from penstock.connectors import Change, read_postgres, read_postgres_changes, write_postgres
 from penstock.delivery import Epoch
-from penstock.testing import ManualSubscriber
 from tests.servers.postgres import Database, PostgresServer, running_postgres
 
 __all__ = ["report"]
@@ -35,6 +34,7 @@ ROWS: Final = 200_000
 BATCH_ROWS: Final = 10_000
 ROUNDS: Final = 9
 MANY: Final = 1_000_000
+LARGE: Final = 20_000
 FETCH: Final = 1_000
 BARS: Final = {
     "read rows, one by one": 0.7,
@@ -70,14 +70,40 @@ def print_stalled(server: PostgresServer) -> None:
     """What a subscriber that has had enough for now makes the server and this program do."""
     database = server.database()
     query = f"SELECT n, repeat('x', 1000) AS text FROM generate_series(1, {MANY}) AS n"
-    tracemalloc.start()
-    read_postgres(database.logged, query).subscribe(subscriber := ManualSubscriber[Any](request=10))
-    subscriber.await_elements(10)
-    held = tracemalloc.get_traced_memory()[1] / 1e3
-    tracemalloc.stop()
-    subscriber.cancel()
-    fetched = [int(each.split()[2]) for each in server.statements(database, "FETCH")]
-    print(f"10 of {MANY:,} rows of 1 kB requested: {sum(fetched)} fetched, {held:,.0f} kB held\n")
+    with stalled(read_postgres(database.logged, query)) as cost:
+        fetched = sum(int(each.split()[2]) for each in server.statements(database, "FETCH"))
+    print(f"{REQUESTED} of {MANY:,} rows of 1 kB requested: {fetched} fetched; {cost}")
+    print_stalled_changes(database)
+
+
+def print_stalled_changes(database: Database) -> None:
+    """The same for changes, which the server sends unasked; it says itself how many it has sent."""
+    name = database.name
+    database.psql("CREATE TABLE large (n int, text text)")
+    database.psql(f"CREATE PUBLICATION {name} FOR TABLE large")
+    for slot in (name, f"{name}_beside"):
+        database.psql(f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
+    database.psql(
+        f"DO $$ BEGIN FOR n IN 1..{LARGE} LOOP INSERT INTO large VALUES (n, repeat('x', 1000)); "
+        "COMMIT; END LOOP; END $$"
+    )
+    with stalled(read_postgres_changes(database.conninfo, name, name)) as cost:
+        while (sent := sent_to(name, database)) != sent_to(name, database):
+            pass
+    ((ahead,),) = database.psql(
+        f"SELECT count(*) FROM pg_logical_slot_peek_binary_changes('{name}_beside', '{sent}', NULL,"
+        f" 'proto_version', '1', 'publication_names', '{name}') WHERE get_byte(data, 0) = {INSERT}"
+    )
+    print(f"{REQUESTED} of {LARGE:,} changes of 1 kB requested: {ahead} sent; {cost}\n")
+
+
+def sent_to(name: str, database: Database) -> str:
+    """Up to where the server has sent its log, after it had a moment to send more."""
+    ((_, sent),) = database.psql(
+        f"SELECT pg_sleep(1), (SELECT sent_lsn FROM pg_stat_replication "
+        f"WHERE application_name = '{name}')"
+    )
+    return sent
 
 
 def verdict(name: str, ratio: float) -> str:

@@ -155,6 +155,14 @@ class PostgresServer(ServerProcess):
             if line.startswith(f"{database.name}: LOG:") and containing in line
         ]
 
+    def stop_softly(self) -> None:
+        """Have it turn away new clients until those that are there are gone; then it ends."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        refused = [find_program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        while subprocess.run(refused, check=False).returncode == 0:
+            pass
+
     def kill(self) -> None:
         """``kill -9`` of the process that all others wait for; those end by themselves."""
         process = self._process

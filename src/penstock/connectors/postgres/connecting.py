@@ -67,17 +67,19 @@ class DatabaseAccess:
         ``ConnectionLost`` if another attempt may help, ``ConnectionError`` if the server answers
         and does not let us in.
         """
-        try:
-            return self._connected()
-        except psycopg.OperationalError as error:
-            if pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
-                raise ConnectionLost(words_of(error)) from error
-        try:
-            return self._connected()  # it may have been starting a moment ago
-        except psycopg.OperationalError as error:
-            raise ConnectionError(
-                f"{self.connector}: {self.address} does not let us in: {words_of(error)}"
-            ) from None
+        said: set[str] = set()
+        while True:
+            try:
+                return self._connected()
+            except psycopg.OperationalError as error:
+                words = words_of(error)
+                if pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
+                    raise ConnectionLost(words) from error
+            if words in said:  # else it may have been starting, or ending, a moment ago
+                raise ConnectionError(
+                    f"{self.connector}: {self.address} does not let us in: {words}"
+                )
+            said.add(words)
 
     def require_running(self) -> None:
         """``ConnectionLost`` if the server is being stopped, or does not answer any more."""
