@@ -82,7 +82,7 @@ def read_postgres_changes(
     Cancels when: the subscriber does; the slot stays.
 
     Demand: window. At most ``fetch`` changes are taken at a time; the server sends on until the
-    buffers of the connection are full, which is about a megabyte. One that is not read for as long
+    buffers of the connection are full, which is a few megabytes. One that is not read for as long
     as ``wal_sender_timeout`` says is ended by the server, and made again when a change is wanted; a
     server that is stopped waits for it as long.
 
