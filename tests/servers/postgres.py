@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -127,13 +127,15 @@ class Database(NamedTuple):
 class PostgresServer(ServerProcess):
     """A server that was made in ``folder``, which belongs to ``user``."""
 
-    def __init__(self, folder: Path, port: int, user: str | None) -> None:
+    def __init__(
+        self, folder: Path, port: int, user: str | None, settings: Mapping[str, str]
+    ) -> None:
         self._numbers = count(1)
         self.port = port
         self.log = folder / "log.txt"
-        settings = [part for each in SETTINGS.items() for part in ("-c", "=".join(each))]
+        given = [part for each in settings.items() for part in ("-c", "=".join(each))]
         super().__init__(
-            [find_program("postgres"), "-D", str(folder / "data"), "-p", str(port), *settings],
+            [find_program("postgres"), "-D", str(folder / "data"), "-p", str(port), *given],
             folder,
             self._is_ready,
             user=user,
@@ -194,7 +196,7 @@ def is_alive(pid: int) -> bool:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
+def running_postgres(**settings: str) -> Iterator[PostgresServer]:
     """A server with an empty folder of its own, until the end of the block."""
     user = server_user()
     with tempfile.TemporaryDirectory(prefix="penstock-postgres-") as name, held_port() as port:
@@ -213,7 +215,7 @@ def running_postgres() -> Iterator[PostgresServer]:
             check=True,
             capture_output=True,
         )  # fmt: skip
-        server = PostgresServer(folder, port, user)
+        server = PostgresServer(folder, port, user, {**SETTINGS, **settings})
         with running(server):
             yield server
 

@@ -14,8 +14,8 @@ import psycopg2
 from psycopg2.extras import LogicalReplicationConnection
 
 from penstock.connectors.postgres.connecting import DatabaseAccess
-from penstock.connectors.postgres.pgoutput import Change, ChangeDecoder, lsn_of
-from penstock.connectors.postgres.slot import CONNECTOR, Recorded, ReplicationSlot
+from penstock.connectors.postgres.pgoutput import CONNECTOR, Change, ChangeDecoder, lsn_of
+from penstock.connectors.postgres.slot import Recorded, ReplicationSlot
 from penstock.connectors.shared.pulled_source import FETCH, FromPulled, PulledSource
 from penstock.connectors.shared.readings import Readings
 from penstock.connectors.shared.reconnecting import (
@@ -41,6 +41,12 @@ MOMENT: Final = 0.1
 CONFIRM_SECONDS: Final = 1.0
 IDLE_SECONDS: Final = 5.0
 """A server that is being stopped waits for us, and does not say so: after so long it is asked."""
+SETTINGS: Final = (
+    "SET DateStyle = ISO; SET IntervalStyle = postgres; SET extra_float_digits = 3; "
+    "SET bytea_output = hex"
+)
+"""How values are written, whatever the server, the database or the role say."""
+UNDEFINED_OBJECT: Final = "42704"
 SLOT_NAME: Final = re.compile("[a-z0-9_]{1,63}")
 AGAIN: Final = ("57P01", "57P02", "57P03", "55006")
 """The server is being stopped, has crashed, is starting; the slot is still in use."""
@@ -91,9 +97,10 @@ def read_postgres_changes(
 
     Errors: ``LookupError`` for a slot or publication that is not there, with what makes it, and
     for a position whose changes are gone; ``PermissionError``; ``ConnectionError`` if the server
-    does not let us in or ``reconnect`` gives up; ``ValueError`` for all else that the server
-    refuses. A slot that somebody else reads is waited for. At once: ``TypeError`` and
-    ``ValueError`` for arguments that cannot be used.
+    does not let us in or ``reconnect`` gives up; ``ValueError`` for a value that Python does not
+    have, with its position, and for all else that the server refuses. A slot that somebody else
+    reads is waited for. At once: ``TypeError`` and ``ValueError`` for arguments that cannot be
+    used.
 
     Example:
         >>> from penstock.connectors import read_postgres_changes
@@ -194,11 +201,7 @@ class NoteDelivered(FusedStage):
 
 
 class ChangeReading(PulledSource[Change]):
-    """One reading of a slot.
-
-    The server sends whole transactions from the one of the position on; what came before that is
-    left out here.
-    """
+    """One reading of a slot, after a position."""
 
     def __init__(self, slot: ReplicationSlot, after: Any, recorded: Recorded) -> None:
         self._slot = slot
@@ -207,10 +210,9 @@ class ChangeReading(PulledSource[Change]):
         if after is not None:
             lsn, number = after
             self._position = lsn_of(lsn), number
-        self._skipped = self._position
         self._connection: Any = None
         self._cursor: Any = None
-        self._decoder = ChangeDecoder()
+        self._decoder = ChangeDecoder(slot.base_types)
         self._held: list[Change] = []
         self._confirmed = 0
         self._last_confirmation = 0.0
@@ -220,9 +222,8 @@ class ChangeReading(PulledSource[Change]):
         """See to it that all is there, and let the server send."""
         before = None if self._position is None else max(self._position[0], self._confirmed)
         self._slot.require_ready(before)
-        self._decoder = ChangeDecoder()
+        self._decoder = ChangeDecoder(self._slot.base_types, self._position)
         self._held = []
-        self._skipped = self._position
         with self._explained():
             self._connection = psycopg2.connect(
                 self._slot.access.conninfo,
@@ -230,6 +231,7 @@ class ChangeReading(PulledSource[Change]):
                 client_encoding="UTF8",
             )
             self._cursor = self._connection.cursor()
+            self._cursor.execute(SETTINGS)
             self._cursor.start_replication(
                 slot_name=self._slot.name,
                 start_lsn=0 if self._position is None else self._position[0],
@@ -261,23 +263,11 @@ class ChangeReading(PulledSource[Change]):
     def _received(self, most: int, wait: float = 0.0) -> list[Change]:
         if wait:
             select([self._cursor], [], [], wait)
-        changes, self._held = self._held, []
+        changes = self._held
         if len(changes) < most:
-            read, asked = self._cursor.read_message, most - len(changes)
-            come = self._decoder.changes(read, asked)
-            while self._skipped is not None and come:
-                come = self._unseen(come, self._skipped) or self._decoder.changes(read, asked)
-            changes += come
-        changes, self._held = changes[:most], changes[most:]
-        return changes
-
-    def _unseen(self, changes: list[Change], seen: tuple[int, int]) -> list[Change]:
-        """Those after the position, which the server sends from the begin of its transaction on."""
-        for index, change in enumerate(changes):
-            if (lsn_of(change.lsn), change.number) > seen:
-                self._skipped = None
-                return changes[index:]
-        return []
+            changes += self._decoder.changes(self._cursor.read_message, most - len(changes))
+        self._held = changes[most:]
+        return changes[:most]
 
     def _confirm(self) -> None:
         """Tell the server what it need not keep, now and then."""
@@ -292,9 +282,12 @@ class ChangeReading(PulledSource[Change]):
         try:
             yield
         except psycopg2.Error as error:
-            words = " ".join((error.diag.message_primary or str(error)).split())
+            said = (error.diag.message_primary, error.diag.message_detail)
+            words = " ".join((": ".join(filter(None, said)) or str(error)).split())
             code = error.pgcode
             if code is None or code in AGAIN or code.startswith("08"):
                 raise ConnectionLost(words) from error
             place = f"{CONNECTOR}: {self._slot.access.address}: the slot {self._slot.name}"
+            if code == UNDEFINED_OBJECT:
+                words += " at the time of the next change; make the slot after the publication"
             raise ValueError(f"{place} cannot be read: {words}") from None

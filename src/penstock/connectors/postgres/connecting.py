@@ -23,6 +23,8 @@ DEFAULTS: Final = {
     "application_name": "penstock",
 }
 BETTER: Final = "keep it in PGPASSWORD, in ~/.pgpass or with a service"
+STYLES: Final = {"DateStyle": "ISO", "IntervalStyle": "postgres"}
+"""How the server writes times; of other styles the client library reads only some."""
 LOST: Final = ("57P01", "57P02", "57P03", "25P03", "25P04")
 """The server is being stopped, has crashed, is starting, or has had enough of an idle client."""
 AGAIN: Final = ("40001", "40P01")
@@ -87,7 +89,11 @@ class DatabaseAccess:
             raise ConnectionLost("the server is being stopped")
 
     def _connected(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self._conninfo, autocommit=True)
+        connection = psycopg.connect(self._conninfo, autocommit=True)
+        for name, style in STYLES.items():
+            if (connection.info.parameter_status(name) or style).partition(",")[0] != style:
+                connection.execute(f"SET {name} = {style}")
+        return connection
 
     def explained(self, error: psycopg.Error) -> Exception:
         """An error of a statement in one line."""
