@@ -5,23 +5,25 @@
 
 from __future__ import annotations
 
+import struct
 import time
-import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from itertools import count
+from itertools import count, islice
 from select import select
 from typing import Any, Final
 
 import psycopg
 import psycopg2
 import pyarrow as pa
+from psycopg.adapt import Transformer
+from psycopg.pq import Format
 from psycopg.rows import dict_row
 from psycopg2.extras import LogicalReplicationConnection
 
-from penstock.connectors import read_postgres, read_postgres_changes, write_postgres
+from benchmarks.stalled import REQUESTED, stalled
+from penstock.connectors import Change, read_postgres, read_postgres_changes, write_postgres
 from penstock.delivery import Epoch
-from penstock.testing import ManualSubscriber
 from tests.servers.postgres import Database, PostgresServer, running_postgres
 
 __all__ = ["report"]
@@ -32,8 +34,16 @@ ROWS: Final = 200_000
 BATCH_ROWS: Final = 10_000
 ROUNDS: Final = 9
 MANY: Final = 1_000_000
+LARGE: Final = 20_000
 FETCH: Final = 1_000
-BARS: Final = {"read rows, one by one": 0.7, "write Arrow batches": 0.9}
+BARS: Final = {
+    "read rows, one by one": 0.7,
+    "read changes, bare: decoded by hand": 0.7,
+    "write rows, one by one": 0.7,
+    "write Arrow batches": 0.9,
+}
+ID: Final = struct.Struct(">I")
+INSERT, BEGIN, RELATION, TEXT = b"IBRt"
 
 
 def report() -> None:
@@ -60,14 +70,40 @@ def print_stalled(server: PostgresServer) -> None:
     """What a subscriber that has had enough for now makes the server and this program do."""
     database = server.database()
     query = f"SELECT n, repeat('x', 1000) AS text FROM generate_series(1, {MANY}) AS n"
-    tracemalloc.start()
-    read_postgres(database.logged, query).subscribe(subscriber := ManualSubscriber[Any](request=10))
-    subscriber.await_elements(10)
-    held = tracemalloc.get_traced_memory()[1] / 1e3
-    tracemalloc.stop()
-    subscriber.cancel()
-    fetched = [int(each.split()[2]) for each in server.statements(database, "FETCH")]
-    print(f"10 of {MANY:,} rows of 1 kB requested: {sum(fetched)} fetched, {held:,.0f} kB held\n")
+    with stalled(read_postgres(database.logged, query)) as cost:
+        fetched = sum(int(each.split()[2]) for each in server.statements(database, "FETCH"))
+    print(f"{REQUESTED} of {MANY:,} rows of 1 kB requested: {fetched} fetched; {cost}")
+    print_stalled_changes(database)
+
+
+def print_stalled_changes(database: Database) -> None:
+    """The same for changes, which the server sends unasked; it says itself how many it has sent."""
+    name = database.name
+    database.psql("CREATE TABLE large (n int, text text)")
+    database.psql(f"CREATE PUBLICATION {name} FOR TABLE large")
+    for slot in (name, f"{name}_beside"):
+        database.psql(f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
+    database.psql(
+        f"DO $$ BEGIN FOR n IN 1..{LARGE} LOOP INSERT INTO large VALUES (n, repeat('x', 1000)); "
+        "COMMIT; END LOOP; END $$"
+    )
+    with stalled(read_postgres_changes(database.conninfo, name, name)) as cost:
+        while (sent := sent_to(name, database)) != sent_to(name, database):
+            pass
+    ((ahead,),) = database.psql(
+        f"SELECT count(*) FROM pg_logical_slot_peek_binary_changes('{name}_beside', '{sent}', NULL,"
+        f" 'proto_version', '1', 'publication_names', '{name}') WHERE get_byte(data, 0) = {INSERT}"
+    )
+    print(f"{REQUESTED} of {LARGE:,} changes of 1 kB requested: {ahead} sent; {cost}\n")
+
+
+def sent_to(name: str, database: Database) -> str:
+    """Up to where the server has sent its log, after it had a moment to send more."""
+    ((_, sent),) = database.psql(
+        f"SELECT pg_sleep(1), (SELECT sent_lsn FROM pg_stat_replication "
+        f"WHERE application_name = '{name}')"
+    )
+    return sent
 
 
 def verdict(name: str, ratio: float) -> str:
@@ -106,34 +142,88 @@ def reading(database: Database) -> dict[str, Pair]:
 
 
 def replicating(database: Database) -> dict[str, Pair]:
-    """The same changes by psycopg2 alone, which only receives them, and by ours."""
+    """The same changes by psycopg2 alone, which only receives them or is decoded here, and by ours.
+
+    Each has a slot of its own: the server lets one read it, and is slow to notice that one is gone.
+    """
     name = database.name
+    slots = [f"{name}_received", f"{name}_decoded", f"{name}_ours"]
     database.psql("CREATE TABLE changing (LIKE ready)")
     database.psql(f"CREATE PUBLICATION {name} FOR TABLE changing")
-    database.psql(f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
+    for slot in slots:
+        database.psql(f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
     database.psql("INSERT INTO changing SELECT * FROM ready")  # one transaction, which stays
 
     def receive() -> None:
-        with (
-            closing(
-                psycopg2.connect(database.conninfo, connection_factory=LogicalReplicationConnection)
-            ) as connection,
-            connection.cursor() as cursor,
-        ):
-            options = {"proto_version": "1", "publication_names": name}
-            cursor.start_replication(slot_name=name, options=options)
-            received = 0
-            while received < ROWS:
-                message = cursor.read_message()
-                if message is None:
-                    select([cursor], [], [])
-                else:
-                    received += message.payload[:1] == b"I"
+        inserts = (payload for payload in payloads(database, slots[0]) if payload[0] == INSERT)
+        for _ in islice(inserts, ROWS):
+            pass
 
-    changes = read_postgres_changes(database.conninfo, name, name)
+    def decode() -> None:
+        for _ in islice(decoded(payloads(database, slots[1])), ROWS):
+            pass
+
+    changes = read_postgres_changes(database.conninfo, slots[2], name).take(ROWS)
+
+    def ours() -> object:
+        return changes.count().run_sync()
+
     return {
-        "read changes": (receive, lambda: changes.take(ROWS).count().run_sync()),
+        "read changes, bare: received only": (receive, ours),
+        "read changes, bare: decoded by hand": (decode, ours),
     }
+
+
+def payloads(database: Database, slot: str) -> Iterator[bytes]:
+    """The messages of a slot, by psycopg2 alone."""
+    with (
+        closing(
+            psycopg2.connect(database.conninfo, connection_factory=LogicalReplicationConnection)
+        ) as connection,
+        connection.cursor() as cursor,
+    ):
+        options = {"proto_version": "1", "publication_names": database.name}
+        cursor.start_replication(slot_name=slot, options=options)
+        while True:
+            message = cursor.read_message()
+            if message is None:
+                select([cursor], [], [])
+            else:
+                yield message.payload
+
+
+def decoded(messages: Iterator[bytes]) -> Iterator[Change]:
+    """The elements that ours gives, by the shortest loop that makes them of inserts."""
+    types = Transformer()
+    tables: dict[int, tuple[str, list[tuple[str, Any]]]] = {}
+    lsn, number = "", 0
+    for message in messages:
+        if message[0] == INSERT:
+            table, columns = tables[ID.unpack_from(message, 1)[0]]
+            row: dict[str, Any] = {}
+            at = 8
+            for name, load in columns:
+                if message[at] == TEXT:
+                    begin = at + 5
+                    at = begin + ID.unpack_from(message, at + 1)[0]
+                    row[name] = load(message[begin:at])
+                else:
+                    row[name] = None
+                    at += 1
+            yield Change(lsn, number, "insert", table, row, None)
+            number += 1
+        elif message[0] == BEGIN:
+            high, low = struct.unpack_from(">II", message, 1)
+            lsn, number = f"{high:X}/{low:X}", 0
+        elif message[0] == RELATION:
+            schema, title, rest = message[5:].split(b"\0", 2)
+            columns, rest = [], rest[3:]
+            while rest:
+                column, rest = rest[1:].split(b"\0", 1)
+                load = types.get_loader(ID.unpack_from(rest)[0], Format.TEXT).load
+                columns.append((column.decode(), load))
+                rest = rest[8:]
+            tables[ID.unpack_from(message, 1)[0]] = f"{schema.decode()}.{title.decode()}", columns
 
 
 def writing(database: Database) -> dict[str, Pair]:

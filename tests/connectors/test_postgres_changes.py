@@ -16,7 +16,7 @@ from penstock.connectors.postgres.pgoutput import lsn_of
 from penstock.flow.resume.planning import resumption_of
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
-from tests.servers.postgres import PASSWORD, Database, PostgresServer
+from tests.servers.postgres import PASSWORD, Database, PostgresServer, running_postgres
 
 pytestmark = pytest.mark.postgres
 
@@ -294,6 +294,43 @@ def test_a_role_that_may_not_replicate_is_told(database: Database) -> None:
     guest = f"{database.conninfo} user={name} password=guest"
     with pytest.raises(PermissionError, match=f'ALTER ROLE "{name}" REPLICATION lets it'):
         first(1, read_postgres_changes(guest, database.name, database.name, reconnect=ONCE))
+
+
+def test_a_slot_whose_log_the_server_has_removed_is_told_with_what_to_do(
+    database: Database,
+) -> None:
+    insert(database, 1, 2)
+    status = f"SELECT wal_status FROM pg_replication_slots WHERE slot_name = '{database.name}'"
+    database.psql("ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'")
+    try:
+        database.psql("SELECT pg_reload_conf()")
+        while database.psql(status) != [("lost",)]:
+            database.psql("SELECT txid_current(), pg_switch_wal()")
+            database.psql("CHECKPOINT")
+    finally:
+        database.psql("ALTER SYSTEM RESET max_slot_wal_keep_size")
+        database.psql("SELECT pg_reload_conf()")
+    with pytest.raises(LookupError, match="the changes of the slot .* are gone: it was not read"):
+        first(1, changes_of(database, reconnect=ONCE, create_slot=True))
+    database.psql(f"SELECT pg_drop_replication_slot('{database.name}')")
+
+
+def test_a_slot_that_is_older_than_its_publication_is_told(database: Database) -> None:
+    database.psql(f"DROP PUBLICATION {database.name}")
+    insert(database, 1, 2)
+    database.psql(f"CREATE PUBLICATION {database.name} FOR TABLE flights")
+    with pytest.raises(ValueError, match="does not exist at the time of the next change; make the"):
+        first(1, changes_of(database, reconnect=ONCE))
+
+
+@pytest.mark.full
+def test_a_server_that_does_not_log_changes_is_told_what_makes_it() -> None:
+    with running_postgres(wal_level="replica") as server:
+        database = server.database()
+        with pytest.raises(
+            ValueError, match="wal_level = replica, and changes need logical; ALTER"
+        ):
+            first(1, changes_of(database, reconnect=ONCE))
 
 
 def test_a_slot_that_somebody_else_reads_is_waited_for(database: Database) -> None:

@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -127,13 +127,15 @@ class Database(NamedTuple):
 class PostgresServer(ServerProcess):
     """A server that was made in ``folder``, which belongs to ``user``."""
 
-    def __init__(self, folder: Path, port: int, user: str | None) -> None:
+    def __init__(
+        self, folder: Path, port: int, user: str | None, settings: Mapping[str, str]
+    ) -> None:
         self._numbers = count(1)
         self.port = port
         self.log = folder / "log.txt"
-        settings = [part for each in SETTINGS.items() for part in ("-c", "=".join(each))]
+        given = [part for each in settings.items() for part in ("-c", "=".join(each))]
         super().__init__(
-            [find_program("postgres"), "-D", str(folder / "data"), "-p", str(port), *settings],
+            [find_program("postgres"), "-D", str(folder / "data"), "-p", str(port), *given],
             folder,
             self._is_ready,
             user=user,
@@ -154,6 +156,14 @@ class PostgresServer(ServerProcess):
             for line in lines
             if line.startswith(f"{database.name}: LOG:") and containing in line
         ]
+
+    def stop_softly(self) -> None:
+        """Have it turn away new clients until those that are there are gone; then it ends."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        refused = [find_program("pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        while subprocess.run(refused, check=False).returncode == 0:
+            pass
 
     def kill(self) -> None:
         """``kill -9`` of the process that all others wait for; those end by themselves."""
@@ -186,7 +196,7 @@ def is_alive(pid: int) -> bool:
 
 
 @contextmanager
-def running_postgres() -> Iterator[PostgresServer]:
+def running_postgres(**settings: str) -> Iterator[PostgresServer]:
     """A server with an empty folder of its own, until the end of the block."""
     user = server_user()
     with tempfile.TemporaryDirectory(prefix="penstock-postgres-") as name, held_port() as port:
@@ -205,7 +215,7 @@ def running_postgres() -> Iterator[PostgresServer]:
             check=True,
             capture_output=True,
         )  # fmt: skip
-        server = PostgresServer(folder, port, user)
+        server = PostgresServer(folder, port, user, {**SETTINGS, **settings})
         with running(server):
             yield server
 

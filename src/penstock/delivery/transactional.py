@@ -46,6 +46,7 @@ class TransactionalSink(ABC):
         self._clock = clock
         self._row_types: set[type] = {dict, tuple}
         self._elements: list[Any] = []
+        self._has_others = False  # than dictionaries
         self._chunk: list[Any] = []
         self._more = 0
         self._last_commit = 0.0
@@ -97,6 +98,10 @@ class TransactionalSink(ABC):
         """The same for many, as those of a batch are given; where it is quicker so."""
         return [self.row_of(element) for element in elements]
 
+    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
+        """The same where all of them are dictionaries, as most are."""
+        return self.rows_of(elements)
+
     def is_block(self, element: Any) -> bool:
         """Whether an element is many rows; all of its class are, or none."""
         return False
@@ -128,17 +133,24 @@ class TransactionalSink(ABC):
 
     def __call__(self, element: Any) -> None:
         """Take an element."""
-        if self._in_batch and type(element) in self._row_types:
+        if type(element) is dict and self._in_batch:  # as few steps as there can be
             elements = self._elements
             elements.append(element)
             if len(elements) >= self._chunk_rows:
                 self._insert_chunk()
-        elif type(element) not in self._row_types and self.is_block(element):
+        else:
+            self._take_other(element)
+
+    def _take_other(self, element: Any) -> None:
+        if type(element) not in self._row_types and self.is_block(element):
             self._make_rows()
             self.take(element)
         elif self._in_batch:
             self._row_types.add(type(element))
-            self(element)
+            self._has_others = True
+            self._elements.append(element)
+            if len(self._elements) >= self._chunk_rows:
+                self._insert_chunk()
         else:
             self._chunk.append(self.row_of(element))  # if that fails, the others stay
             self._pass_on()
@@ -194,8 +206,9 @@ class TransactionalSink(ABC):
     def _make_rows(self) -> None:
         """Make rows of the elements that wait for it; if that fails, they are still here."""
         if self._elements:
-            self._chunk.extend(self.rows_of(self._elements))
-            self._elements = []
+            rows_of = self.rows_of if self._has_others else self.rows_of_dicts
+            self._chunk.extend(rows_of(self._elements))
+            self._elements, self._has_others = [], False
 
     def _insert_chunk(self) -> None:
         self._make_rows()
@@ -217,6 +230,7 @@ class TransactionalSink(ABC):
 
     def _give_up(self) -> None:
         self._elements, self._chunk, self._more = [], [], 0
+        self._has_others = False
         if self._in_transaction:
             self._in_transaction = False
             self.rollback()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -93,12 +94,12 @@ class Columns:
         return cls(names, [*zip(*rows, strict=True)])
 
     @classmethod
-    def of_elements(cls, names: Sequence[str], elements: Sequence[Any]) -> Columns | None:
+    def of_dicts(cls, names: Sequence[str], elements: Sequence[Any]) -> Columns | None:
         """Those of dictionaries that all have these columns; ``None`` if some are otherwise."""
-        if {*map(type, elements)} != {dict} or {*map(len, elements)} != {len(names)}:
+        if {*map(len, elements)} != {len(names)}:
             return None
         try:
-            return cls(names, [[element[name] for element in elements] for name in names])
+            return cls(names, [[*map(itemgetter(name), elements)] for name in names])
         except KeyError:
             return None
 

@@ -134,16 +134,15 @@ class BatchQuery(SqlQuery):
 
     def require_order(self, elements: Sequence[Any], before: Any) -> None:
         """By columns; only what is wrong is looked at row by row, for the message."""
-        for batch in elements:
+        for number, batch in enumerate(elements):
             columns = [batch.column(name) for name in self.key]
-            first = self._position_at(batch, 0)
+            last = before if number == 0 else self.position_of(elements[number - 1])
             if (
-                first == before
-                or any(column.null_count for column in columns)
+                any(column.null_count for column in columns)
                 or has_twice(columns)
+                or (last is not None and self._position_at(batch, 0) == last)
             ):
-                super().require_order([batch], before)
-            before = self.position_of(batch)
+                super().require_order([batch], last)
 
     def position_of(self, element: Any) -> Any:
         """The key of the last row."""
@@ -161,7 +160,7 @@ def has_twice(columns: Sequence[Any]) -> bool:
     if len(columns[0]) < 2:
         return False
     same = [compute.equal(column[1:], column[:-1]) for column in columns]
-    return bool(compute.any(reduce(compute.and_, same)).as_py())
+    return compute.any(reduce(compute.and_, same)).as_py() is True
 
 
 class DuckdbReading(QueryReading[Any]):

@@ -110,7 +110,7 @@ class DuckdbTable(TransactionalSink):
                         f"{self.name} is being written by another pipeline of this program; stop "
                         "that one, or write somewhere else"
                     ) from None
-            return self._mark_in(self._opened)
+            return self._mark_of(self._opened)
 
     def store_mark(self, mark: str) -> None:
         """Replace it."""
@@ -138,12 +138,12 @@ class DuckdbTable(TransactionalSink):
             self._shape = self._shape.of(dict.fromkeys(named, ""))
         return values_of(CONNECTOR, self._shape.names, element)
 
-    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
-        """The same for many: by columns, if all are dictionaries."""
+    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
+        """Those of many, by columns."""
         if self._shape.columns is None:
             self.row_of(elements[0])
-        columns = Columns.of_elements(self._shape.names, elements)
-        return super().rows_of(elements) if columns is None else [columns]
+        columns = Columns.of_dicts(self._shape.names, elements)
+        return self.rows_of(elements) if columns is None else [columns]
 
     def insert(self, rows: Sequence[Any]) -> None:
         """Add rows and batches, in their order."""
@@ -161,11 +161,13 @@ class DuckdbTable(TransactionalSink):
     def commit_transaction(self) -> None:
         """The disk has it when this returns."""
         with self._explained():
+            self._forget_incoming()
             self._do("COMMIT")
 
     def rollback(self) -> None:
         """Nothing of it is there; a table that was made stays."""
         self._do("ROLLBACK")
+        self._forget_incoming()
 
     @property
     def _opened(self) -> Connection:
@@ -179,18 +181,14 @@ class DuckdbTable(TransactionalSink):
     def _add(self, table: pa.Table) -> None:
         if self._shape.key:
             table = table.append_column(ORDINAL, pa.array(range(table.num_rows)))
-        with self._explained(), self._incoming(table):
+        with self._explained():
+            self._opened.register(INCOMING, table)  # in place of the one before
             self._do(self._shape.insert_from(INCOMING, ORDINAL))
 
-    @contextmanager
-    def _incoming(self, table: pa.Table) -> Iterator[None]:
-        """Let DuckDB see the table meanwhile."""
-        self._opened.register(INCOMING, table)
-        try:
-            yield
-        finally:
-            with suppress(duckdb.Error):  # after an error, nothing can be done before a rollback
-                self._opened.unregister(INCOMING)
+    def _forget_incoming(self) -> None:
+        """Let go of the last table that DuckDB was shown; that takes as long as to show it one."""
+        with suppress(duckdb.Error):  # it went with the transaction
+            self._opened.unregister(INCOMING)
 
     def _opened_soon(self, *, read_only: bool) -> Connection:
         """A connection, once no other program has the file."""
@@ -223,8 +221,10 @@ class DuckdbTable(TransactionalSink):
         raise AssertionError("unreachable")
 
     def _mark_in(self, database: Connection) -> str | None:
-        if not has_table(database, MARKS):
-            return None
+        return self._mark_of(database) if has_table(database, MARKS) else None
+
+    def _mark_of(self, database: Connection) -> str | None:
+        """The same where the table of the marks is known to be there: to look costs more."""
         asked = f"SELECT mark FROM {MARKS} WHERE sink = ?"
         found = database.execute(asked, [self._mark_name]).fetchall()
         return str(found[0][0]) if found and found[0][0] else None
@@ -266,11 +266,12 @@ class DuckdbTable(TransactionalSink):
             table = Columns.of_rows(self._shape.names, rows).table()
         untyped = [name for name, said in columns.items() if not said]
         require_types(table.select(untyped).schema, inferred=kind is not pa.Table)
-        with self._incoming(table):
-            relation = self._opened.sql(f"FROM {INCOMING}")
-            seen = {
-                name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)
-            }
+        self._opened.register(INCOMING, table)
+        relation = self._opened.sql(f"FROM {INCOMING}")
+        seen = {
+            name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)
+        }
+        self._forget_incoming()
         return {name: kind or seen[name] for name, kind in columns.items()}
 
     def _require_fits(self, database: Connection) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
@@ -15,8 +14,8 @@ import psycopg2
 from psycopg2.extras import LogicalReplicationConnection
 
 from penstock.connectors.postgres.connecting import DatabaseAccess
-from penstock.connectors.postgres.pgoutput import Change, ChangeDecoder, lsn_of
-from penstock.connectors.postgres.slot import CONNECTOR, Recorded, ReplicationSlot
+from penstock.connectors.postgres.pgoutput import CONNECTOR, Change, ChangeDecoder, lsn_of
+from penstock.connectors.postgres.slot import Recorded, ReplicationSlot
 from penstock.connectors.shared.pulled_source import FETCH, FromPulled, PulledSource
 from penstock.connectors.shared.readings import Readings
 from penstock.connectors.shared.reconnecting import (
@@ -28,6 +27,9 @@ from penstock.connectors.shared.reconnecting import (
 )
 from penstock.connectors.shared.table_shape import quoted
 from penstock.flow import Flow, Retry
+from penstock.flow.base_flow import extended
+from penstock.flow.engine.fusion import LoopCode
+from penstock.flow.engine.stage import EACH_ALONE, FusedStage
 from penstock.flow.sources.creating import Resumable
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_flag, require_int, require_text, require_texts
@@ -39,6 +41,12 @@ MOMENT: Final = 0.1
 CONFIRM_SECONDS: Final = 1.0
 IDLE_SECONDS: Final = 5.0
 """A server that is being stopped waits for us, and does not say so: after so long it is asked."""
+SETTINGS: Final = (
+    "SET DateStyle = ISO; SET IntervalStyle = postgres; SET extra_float_digits = 3; "
+    "SET bytea_output = hex"
+)
+"""How values are written, whatever the server, the database or the role say."""
+UNDEFINED_OBJECT: Final = "42704"
 SLOT_NAME: Final = re.compile("[a-z0-9_]{1,63}")
 AGAIN: Final = ("57P01", "57P02", "57P03", "55006")
 """The server is being stopped, has crashed, is starting; the slot is still in use."""
@@ -80,7 +88,7 @@ def read_postgres_changes(
     Cancels when: the subscriber does; the slot stays.
 
     Demand: window. At most ``fetch`` changes are taken at a time; the server sends on until the
-    buffers of the connection are full, which is about a megabyte. One that is not read for as long
+    buffers of the connection are full, which is a few megabytes. One that is not read for as long
     as ``wal_sender_timeout`` says is ended by the server, and made again when a change is wanted; a
     server that is stopped waits for it as long.
 
@@ -89,9 +97,10 @@ def read_postgres_changes(
 
     Errors: ``LookupError`` for a slot or publication that is not there, with what makes it, and
     for a position whose changes are gone; ``PermissionError``; ``ConnectionError`` if the server
-    does not let us in or ``reconnect`` gives up; ``ValueError`` for all else that the server
-    refuses. A slot that somebody else reads is waited for. At once: ``TypeError`` and
-    ``ValueError`` for arguments that cannot be used.
+    does not let us in or ``reconnect`` gives up; ``ValueError`` for a value that Python does not
+    have, with its position, and for all else that the server refuses. A slot that somebody else
+    reads is waited for. At once: ``TypeError`` and ``ValueError`` for arguments that cannot be
+    used.
 
     Example:
         >>> from penstock.connectors import read_postgres_changes
@@ -158,7 +167,7 @@ class ChangesOrigin(Resumable):
 
         super().__init__(
             CONNECTOR,
-            lambda position: changes(position).map(Delivered(recorded)),
+            lambda position: extended(changes(position), [NoteDelivered(recorded)]),
             attrgetter("position"),
             on_recorded=recorded.up_to,
         )
@@ -172,27 +181,27 @@ class ChangesOrigin(Resumable):
         return other
 
 
-class Delivered:
+class NoteDelivered(FusedStage):
     """Notes that all before the transaction of which a change is pulled now has been delivered."""
 
-    def __init__(self, recorded: Recorded) -> None:
-        self._recorded = recorded
-        self._lsn = ""
+    rerun = EACH_ALONE
+    one_to_one = True
+    checked = True
 
-    def __call__(self, change: Change) -> Change:
-        """Pass it on."""
-        if change.lsn != self._lsn:
-            self._lsn = change.lsn
-            self._recorded.up_to(change.position)
-        return change
+    def __init__(self, recorded: Recorded) -> None:
+        super().__init__(CONNECTOR, values=(recorded.up_to,))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """A look at each change, and a call for each transaction."""
+        (up_to,) = values
+        lsn = loop.local("lsn", "None")
+        loop.line(f"if x.lsn is not {lsn}:")  # changes of a transaction share the object
+        loop.line(f"{lsn} = x.lsn; {up_to}(x.position)", deeper=1)
+        loop.known()
 
 
 class ChangeReading(PulledSource[Change]):
-    """One reading of a slot.
-
-    The server sends whole transactions from the one of the position on; what came before that is
-    left out here.
-    """
+    """One reading of a slot, after a position."""
 
     def __init__(self, slot: ReplicationSlot, after: Any, recorded: Recorded) -> None:
         self._slot = slot
@@ -201,11 +210,10 @@ class ChangeReading(PulledSource[Change]):
         if after is not None:
             lsn, number = after
             self._position = lsn_of(lsn), number
-        self._skipped = self._position
         self._connection: Any = None
         self._cursor: Any = None
-        self._decoder = ChangeDecoder()
-        self._held: deque[Change] = deque()
+        self._decoder = ChangeDecoder(slot.base_types)
+        self._held: list[Change] = []
         self._confirmed = 0
         self._last_confirmation = 0.0
         self._last_change = monotonic()
@@ -214,9 +222,8 @@ class ChangeReading(PulledSource[Change]):
         """See to it that all is there, and let the server send."""
         before = None if self._position is None else max(self._position[0], self._confirmed)
         self._slot.require_ready(before)
-        self._decoder = ChangeDecoder()
-        self._held.clear()
-        self._skipped = self._position
+        self._decoder = ChangeDecoder(self._slot.base_types, self._position)
+        self._held = []
         with self._explained():
             self._connection = psycopg2.connect(
                 self._slot.access.conninfo,
@@ -224,6 +231,7 @@ class ChangeReading(PulledSource[Change]):
                 client_encoding="UTF8",
             )
             self._cursor = self._connection.cursor()
+            self._cursor.execute(SETTINGS)
             self._cursor.start_replication(
                 slot_name=self._slot.name,
                 start_lsn=0 if self._position is None else self._position[0],
@@ -255,22 +263,11 @@ class ChangeReading(PulledSource[Change]):
     def _received(self, most: int, wait: float = 0.0) -> list[Change]:
         if wait:
             select([self._cursor], [], [], wait)
-        changes: list[Change] = []
-        held, read, decode = self._held, self._cursor.read_message, self._decoder.decode
-        while len(changes) < most:
-            if held:
-                changes.append(held.popleft())
-                continue
-            message = read()
-            if message is None:
-                break
-            for change in decode(message.payload):
-                if self._skipped is not None:
-                    if (self._decoder.commit, change.number) <= self._skipped:
-                        continue
-                    self._skipped = None
-                held.append(change)
-        return changes
+        changes = self._held
+        if len(changes) < most:
+            changes += self._decoder.changes(self._cursor.read_message, most - len(changes))
+        self._held = changes[most:]
+        return changes[:most]
 
     def _confirm(self) -> None:
         """Tell the server what it need not keep, now and then."""
@@ -285,9 +282,12 @@ class ChangeReading(PulledSource[Change]):
         try:
             yield
         except psycopg2.Error as error:
-            words = " ".join((error.diag.message_primary or str(error)).split())
+            said = (error.diag.message_primary, error.diag.message_detail)
+            words = " ".join((": ".join(filter(None, said)) or str(error)).split())
             code = error.pgcode
             if code is None or code in AGAIN or code.startswith("08"):
                 raise ConnectionLost(words) from error
             place = f"{CONNECTOR}: {self._slot.access.address}: the slot {self._slot.name}"
+            if code == UNDEFINED_OBJECT:
+                words += " at the time of the next change; make the slot after the publication"
             raise ValueError(f"{place} cannot be read: {words}") from None

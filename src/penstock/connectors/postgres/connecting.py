@@ -23,6 +23,8 @@ DEFAULTS: Final = {
     "application_name": "penstock",
 }
 BETTER: Final = "keep it in PGPASSWORD, in ~/.pgpass or with a service"
+STYLES: Final = {"DateStyle": "ISO", "IntervalStyle": "postgres"}
+"""How the server writes times; of other styles the client library reads only some."""
 LOST: Final = ("57P01", "57P02", "57P03", "25P03", "25P04")
 """The server is being stopped, has crashed, is starting, or has had enough of an idle client."""
 AGAIN: Final = ("40001", "40P01")
@@ -67,17 +69,19 @@ class DatabaseAccess:
         ``ConnectionLost`` if another attempt may help, ``ConnectionError`` if the server answers
         and does not let us in.
         """
-        try:
-            return self._connected()
-        except psycopg.OperationalError as error:
-            if pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
-                raise ConnectionLost(words_of(error)) from error
-        try:
-            return self._connected()  # it may have been starting a moment ago
-        except psycopg.OperationalError as error:
-            raise ConnectionError(
-                f"{self.connector}: {self.address} does not let us in: {words_of(error)}"
-            ) from None
+        said: set[str] = set()
+        while True:
+            try:
+                return self._connected()
+            except psycopg.OperationalError as error:
+                words = words_of(error)
+                if pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
+                    raise ConnectionLost(words) from error
+            if words in said:  # else it may have been starting, or ending, a moment ago
+                raise ConnectionError(
+                    f"{self.connector}: {self.address} does not let us in: {words}"
+                )
+            said.add(words)
 
     def require_running(self) -> None:
         """``ConnectionLost`` if the server is being stopped, or does not answer any more."""
@@ -85,7 +89,11 @@ class DatabaseAccess:
             raise ConnectionLost("the server is being stopped")
 
     def _connected(self) -> psycopg.Connection[Any]:
-        return psycopg.connect(self._conninfo, autocommit=True)
+        connection = psycopg.connect(self._conninfo, autocommit=True)
+        for name, style in STYLES.items():
+            if (connection.info.parameter_status(name) or style).partition(",")[0] != style:
+                connection.execute(f"SET {name} = {style}")
+        return connection
 
     def explained(self, error: psycopg.Error) -> Exception:
         """An error of a statement in one line."""

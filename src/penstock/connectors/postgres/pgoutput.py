@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import islice
 from struct import Struct
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from psycopg.adapt import Transformer
+from psycopg.postgres import types
 from psycopg.pq import Format
 
-__all__ = ["Change", "ChangeDecoder", "Kind", "lsn_of", "lsn_text"]
+from penstock.runtime import shorten
+
+__all__ = ["CONNECTOR", "Change", "ChangeDecoder", "Kind", "lsn_of", "lsn_text"]
+
+CONNECTOR: Final = "read_postgres_changes"
 
 Kind: TypeAlias = Literal["insert", "update", "delete", "truncate"]
 Row = dict[str, Any]
+Columns = list[tuple[str, Callable[[bytes], Any]]]
 
 LSN: Final = Struct(">Q")
 ID: Final = Struct(">I")
 COUNT: Final = Struct(">H")
-TEXT: Final = ord("t")
-NULL: Final = ord("n")
+LENGTH: Final = ID.unpack_from
+INSERT, UPDATE, DELETE, TRUNCATE, BEGIN, RELATION = b"IUDTBR"
+TEXT, NULL, KEY, NEW = b"tnKN"
 
 
 class Change(NamedTuple):
@@ -46,92 +55,137 @@ class Change(NamedTuple):
         return [self.lsn, self.number]
 
 
+Insert: TypeAlias = Callable[[bytes, str, int], Change]
+CHANGE: Final = partial(tuple.__new__, Change)
+"""Makes a ``Change`` of its fields, in a third of the time."""
+
+
 class ReplicatedTable(NamedTuple):
     """A table as the server describes it before its first change, and again when it was changed."""
 
     name: str
-    columns: list[tuple[str, Any]]
+    columns: Columns
+
+
+class Undecodable(ValueError):
+    """A value that Python does not have, such as a date before the year 1."""
 
 
 class ChangeDecoder:
     """Makes changes of messages, in the order in which they come.
 
-    ``commit``  the place of the commit of the transaction that is read; 0 before the first one
+    Reads them on the thread that asks for changes. There, ``base_types`` tells which types those
+    are that the library does not know: that of a domain is the one that it is based on.
+
+    The server sends whole transactions: changes up to the place and the number ``after`` are only
+    counted, since one of them may be what cannot be decoded.
     """
 
-    def __init__(self) -> None:
-        self.commit = 0
+    def __init__(
+        self,
+        base_types: Callable[[list[int]], Mapping[int, int]],
+        after: tuple[int, int] | None = None,
+    ) -> None:
+        self._base_types = base_types
+        self._after = after
+        self._commit = 0
+        self._failure: Exception | None = None
         self._lsn = lsn_text(0)
         self._number = 0
         self._tables: dict[int, ReplicatedTable] = {}
+        self._inserts: dict[bytes, Insert] = {}
         self._types = Transformer()
 
-    def decode(self, message: bytes) -> Sequence[Change]:
-        """The changes that a message tells of, mostly one or none."""
-        kind = message[:1]
-        if kind == b"I":
-            table = self._table(message)
-            row, _ = self._row(table, message, 5)
-            return (self._change("insert", table, row, None),)
-        if kind == b"U":
-            return (self._update(message),)
-        if kind == b"D":
-            table = self._table(message)
-            old, _ = self._row(table, message, 5, is_key=message[5:6] == b"K")
-            return (self._change("delete", table, None, old),)
-        if kind == b"T":
-            return self._truncated(message)
-        if kind == b"B":
-            (self.commit,), self._number = LSN.unpack_from(message, 1), 0
-            self._lsn = lsn_text(self.commit)
-        elif kind == b"R":
+    def changes(self, read: Callable[[], Any], most: int) -> list[Change]:
+        """The changes of the messages that ``read`` gives, until it gives ``None``.
+
+        There are at least ``most``, and hardly more: one message may tell of several tables.
+        """
+        if self._failure is not None:
+            raise self._failure
+        changes: list[Change] = []
+        try:
+            self._read(read, most, changes)
+        except Undecodable as error:
+            place = f"{CONNECTOR}: the change {self._number} of the transaction {self._lsn}"
+            after = [self._lsn, self._number]
+            self._failure = ValueError(f"{place}: {error}; after={after} leaves the change out")
+            if not changes:
+                raise self._failure from None
+        return changes  # first what came before it
+
+    def _read(self, read: Callable[[], Any], most: int, changes: list[Change]) -> None:
+        inserts, lsn, number = self._inserts, self._lsn, self._number
+        try:
+            while len(changes) < most:
+                message = read()
+                if message is None:
+                    break
+                payload = message.payload
+                insert = inserts.get(payload[:5])
+                if insert is not None and self._after is None:  # the one that comes by the million
+                    changes.append(insert(payload, lsn, number))
+                    number += 1
+                else:
+                    self._number = number
+                    self._take(payload, changes)
+                    lsn, number = self._lsn, self._number
+        finally:
+            self._number = number
+
+    def _take(self, message: bytes, changes: list[Change]) -> None:
+        """Whatever is not an insert, and what may have been read before."""
+        kind = message[0]
+        if kind == BEGIN:
+            self._commit, self._number = LSN.unpack_from(message, 1)[0], 0
+            self._lsn = lsn_text(self._commit)
+        elif kind == RELATION:
             self._describe(message)
-        return ()
+        elif kind in (INSERT, UPDATE, DELETE, TRUNCATE):
+            seen = self._count_seen(LENGTH(message, 1)[0] if kind == TRUNCATE else 1)
+            if self._after is None:
+                for told in islice(self._told(kind, message), seen, None):
+                    changes.append(CHANGE((self._lsn, self._number, *told)))
+                    self._number += 1
 
-    def _change(
-        self, kind: Kind, table: ReplicatedTable, row: Row | None, old: Row | None
-    ) -> Change:
-        number, self._number = self._number, self._number + 1
-        return Change(self._lsn, number, kind, table.name, row, old)
+    def _count_seen(self, told: int) -> int:
+        """How many of the next changes, of which a message tells so many, were read before."""
+        if self._after is None:
+            return 0
+        commit, number = self._after
+        if self._commit == commit:
+            seen = min(max(number + 1 - self._number, 0), told)
+        else:
+            seen = told if self._commit < commit else 0
+        self._number += seen
+        if seen < told:
+            self._after = None
+        return seen
 
-    def _update(self, message: bytes) -> Change:
-        table = self._table(message)
+    def _told(
+        self, kind: int, message: bytes
+    ) -> Iterator[tuple[Kind, str, Row | None, Row | None]]:
+        """The kind, the table and the rows of the changes that a message tells of."""
+        if kind == TRUNCATE:
+            (count,) = ID.unpack_from(message, 1)
+            for number in Struct(f">{count}I").unpack_from(message, 6):
+                yield "truncate", self._tables[number].name, None, None
+            return
+        table = self._tables[LENGTH(message, 1)[0]]
+        if kind == INSERT:
+            yield "insert", table.name, row_at(table, message, 8)[0], None
+            return
+        if kind == DELETE:
+            yield "delete", table.name, None, old_at(table, message)[0]
+            return
         old: Row | None = None
         at = 5
-        if message[5:6] != b"N":
-            old, at = self._row(table, message, 5, is_key=message[5:6] == b"K")
-        row, _ = self._row(table, message, at)
+        if message[at] != NEW:
+            old, at = old_at(table, message)
+        row, _ = row_at(table, message, at + 3)
         if old is not None:
-            row = {**{name: old[name] for name in old if name not in row}, **row}
-        return self._change("update", table, row, old)
-
-    def _truncated(self, message: bytes) -> list[Change]:
-        (count,) = ID.unpack_from(message, 1)
-        numbers = (ID.unpack_from(message, 6 + 4 * each)[0] for each in range(count))
-        return [self._change("truncate", self._tables[each], None, None) for each in numbers]
-
-    def _table(self, message: bytes) -> ReplicatedTable:
-        return self._tables[ID.unpack_from(message, 1)[0]]
-
-    def _row(
-        self, table: ReplicatedTable, message: bytes, at: int, *, is_key: bool = False
-    ) -> tuple[Row, int]:
-        """The values from there on, and where they end.
-
-        A large value that was not changed is not told; of a key, the other columns are not.
-        """
-        row: Row = {}
-        at += 3
-        for name, load in table.columns:
-            kind = message[at]
-            at += 1
-            if kind == TEXT:
-                begin = at + 4
-                at = begin + int.from_bytes(message[at:begin], "big")
-                row[name] = load(message[begin:at])
-            elif kind == NULL and not is_key:
-                row[name] = None
-        return row, at
+            row = {**{each: old[each] for each in old if each not in row}, **row}
+        yield "update", table.name, row, old
 
     def _describe(self, message: bytes) -> None:
         (number,) = ID.unpack_from(message, 1)
@@ -139,13 +193,79 @@ class ChangeDecoder:
         name, at = text_at(message, at)
         (count,) = COUNT.unpack_from(message, at + 1)
         at += 3
-        columns = []
+        kinds: list[tuple[str, int]] = []
         for _ in range(count):
             column, at = text_at(message, at + 1)
-            (kind,) = ID.unpack_from(message, at)
-            columns.append((column, self._types.get_loader(kind, Format.TEXT).load))
+            kinds.append((column, ID.unpack_from(message, at)[0]))
             at += 8
-        self._tables[number] = ReplicatedTable(f"{schema or 'pg_catalog'}.{name}", columns)
+        unknown = [kind for _, kind in kinds if types.get(kind) is None]
+        bases = self._base_types(unknown) if unknown else {}
+        columns: Columns = [
+            (column, self._types.get_loader(bases.get(kind, kind), Format.TEXT).load)
+            for column, kind in kinds
+        ]
+        table = ReplicatedTable(f"{schema or 'pg_catalog'}.{name}", columns)
+        self._tables[number] = table
+        self._inserts[b"I" + message[1:5]] = insert_into(table)
+
+
+def insert_into(table: ReplicatedTable) -> Insert:
+    """What makes a change of the message of an insert, its place and its number.
+
+    Most of the time of a source goes by here: a call within, as of ``row_at``, would be felt.
+    """
+    name, columns = table
+
+    def insert(message: bytes, lsn: str, number: int) -> Change:
+        row: Row = {}
+        at = 8
+        try:
+            for column, load in columns:
+                if message[at] == TEXT:
+                    begin = at + 5
+                    at = begin + LENGTH(message, at + 1)[0]
+                    row[column] = load(message[begin:at])
+                else:
+                    row[column] = None
+                    at += 1
+        except Exception as error:
+            raise undecodable(table, column, message[begin:at], error) from None
+        return CHANGE((lsn, number, "insert", name, row, None))
+
+    return insert
+
+
+def row_at(table: ReplicatedTable, message: bytes, at: int) -> tuple[Row, int]:
+    """The values from there on, and where they end; an unchanged large one is not told."""
+    row: Row = {}
+    for column, load in table.columns:
+        if message[at] == TEXT:
+            begin = at + 5
+            at = begin + LENGTH(message, at + 1)[0]
+            try:
+                row[column] = load(message[begin:at])
+            except Exception as error:
+                raise undecodable(table, column, message[begin:at], error) from None
+        else:
+            if message[at] == NULL:
+                row[column] = None
+            at += 1
+    return row, at
+
+
+def undecodable(table: ReplicatedTable, column: str, value: bytes, error: Exception) -> Undecodable:
+    """Which value it is, and what the library says of it."""
+    words = " ".join(str(error).split())
+    shown = shorten(value.decode(errors="replace"))
+    return Undecodable(f"the column {column} of {table.name} is {shown}: {words}")
+
+
+def old_at(table: ReplicatedTable, message: bytes) -> tuple[Row, int]:
+    """The row before the change; of a key, the other columns come as NULL."""
+    row, at = row_at(table, message, 8)
+    if message[5] == KEY:
+        row = {name: value for name, value in row.items() if value is not None}
+    return row, at
 
 
 def text_at(message: bytes, at: int) -> tuple[str, int]:

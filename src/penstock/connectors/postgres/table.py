@@ -170,12 +170,12 @@ class PostgresTable(TransactionalSink):
                 self.row_of(dict(zip(block.schema.names, rows[0], strict=True)))
             self.take_rows(rows)
 
-    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
+    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
         """The same for many."""
         if self._shape.columns is None or self._values is None:
             self.row_of(elements[0])
         rows = rows_from(self._shape.names, self._values, elements)
-        return super().rows_of(elements) if rows is None else rows
+        return self.rows_of(elements) if rows is None else rows
 
     def row_of(self, element: Any) -> Any:
         """Its values, in the order of the columns."""

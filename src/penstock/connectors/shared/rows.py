@@ -44,7 +44,7 @@ def rows_from(
     names: Sequence[str], values: Callable[[Any], Any] | None, elements: Sequence[Any]
 ) -> list[Any] | None:
     """The rows of dictionaries that all have these columns; ``None`` if some are otherwise."""
-    if values is None or {*map(type, elements)} != {dict} or {*map(len, elements)} != {len(names)}:
+    if values is None or {*map(len, elements)} != {len(names)}:
         return None
     try:
         return [*map(values, elements)]

@@ -208,12 +208,12 @@ class SqliteTable(TransactionalSink):
         values = values_of(CONNECTOR, names, element)
         return [value_for(*named) for named in zip(names, values, strict=True)]
 
-    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
+    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
         """The same for many."""
         if self._values is None:
             self.row_of(elements[0])
         rows = rows_from(self._shape.names, self._values, elements)
-        return super().rows_of(elements) if rows is None else self._storable(rows)
+        return self.rows_of(elements) if rows is None else self._storable(rows)
 
     def insert(self, rows: Sequence[Any]) -> None:
         """Add rows to the table, which is made in the same transaction if it is not there."""
