@@ -29,6 +29,7 @@ from confluent_kafka.admin import (
 )
 
 from penstock.java import Library, find_java, read_checksums
+from tests.connectors.authority import Authority
 from tests.held_port import held_port
 from tests.servers.process import ServerProcess, running
 
@@ -42,6 +43,12 @@ LIBRARY: Final = Library(
     artifacts=("org.apache.kafka:kafka_2.13:4.3.0",),
     checksums=read_checksums(Path(__file__).with_suffix(".sha256")),
 )
+LISTENERS: Final = {
+    "plain": "PLAINTEXT",
+    "sasl": "SASL_PLAINTEXT",
+    "tls": "SSL",
+    "sasl_tls": "SASL_SSL",
+}
 OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 CLUSTER: Final = "cGVuc3RvY2stdGVzdHMtMQ"
 PATIENCE: Final = 60.0
@@ -51,9 +58,10 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
-listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
-sasl.enabled.mechanisms=PLAIN
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL
+listeners={listeners}
+advertised.listeners={advertised}
+listener.name.sasl_plaintext.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=\
 org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
 log.dirs={folder}/data
@@ -73,6 +81,17 @@ log.initial.task.delay.ms=100
 broker.session.timeout.ms=1000
 broker.heartbeat.interval.ms=200
 """
+# The certificate is that of localhost, and of no address.
+ENCRYPTED: Final = """
+ssl.keystore.type=PEM
+ssl.keystore.location={certificate}
+ssl.truststore.type=PEM
+ssl.truststore.location={authority}
+listener.name.sasl_ssl.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+"""
+SCRAM: Final = f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"
 
 
 def prepare_kafka() -> list[str]:
@@ -82,29 +101,60 @@ def prepare_kafka() -> list[str]:
     return [str(java.command), *OPTIONS, "-classpath", f"{folder}/*"]
 
 
+def properties_of(folder: Path, ports: Mapping[str, int], authority: Authority | None) -> str:
+    """What the broker is started with; encrypted listeners are there with an authority."""
+    at = {LISTENERS[name]: port for name, port in ports.items() if name in LISTENERS}
+    heard = {name: f"127.0.0.1:{port}" for name, port in at.items()}
+    named = {name: f"localhost:{port}" for name, port in at.items() if name.endswith("SSL")}
+    text = PROPERTIES.format(
+        folder=folder,
+        user=USER,
+        password=PASSWORD,
+        controller=ports["controller"],
+        listeners=urls({**heard, "CONTROLLER": f"127.0.0.1:{ports['controller']}"}),
+        advertised=urls({**heard, **named}),
+    )
+    if authority is None:
+        return text
+    made = authority.certificate("localhost", "DNS:localhost")
+    together = folder / "broker.pem"
+    together.write_bytes(made.key.read_bytes() + made.certificate.read_bytes())
+    return text + ENCRYPTED.format(certificate=together, authority=authority.file)
+
+
+def urls(places: Mapping[str, str]) -> str:
+    """As the broker writes its listeners."""
+    return ",".join(f"{name}://{place}" for name, place in places.items())
+
+
 class Kafka(ServerProcess):
     """A broker that can be stopped and started again, and what a plain client reads from it.
 
     ``servers``  its address
     ``sasl``     its address for those who show who they are, by ``USER`` and ``PASSWORD``
+    ``tls``, ``sasl_tls``  the same, encrypted, with an ``authority``
     """
 
-    def __init__(self, folder: Path, ports: Mapping[str, int]) -> None:
+    def __init__(
+        self, folder: Path, ports: Mapping[str, int], authority: Authority | None = None
+    ) -> None:
         java = prepare_kafka()
         properties = folder / "server.properties"
-        properties.write_text(
-            PROPERTIES.format(folder=folder, user=USER, password=PASSWORD, **ports)
-        )
+        properties.write_text(properties_of(folder, ports, authority))
         super().__init__([*java, "kafka.Kafka", str(properties)], folder, self._answers_clients)
-        formatting = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER]
+        formatting = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-S", SCRAM]
         done = subprocess.run(
             [*formatting, "-c", str(properties)], check=False, capture_output=True, text=True
         )
         assert not done.returncode, done.stdout + done.stderr
         self._port = ports["plain"]
         self._numbers = count(1)
+        self.authority = authority
         self.servers = f"127.0.0.1:{ports['plain']}"
         self.sasl = f"127.0.0.1:{ports['sasl']}"
+        if authority is not None:
+            self.tls = f"localhost:{ports['tls']}"
+            self.sasl_tls = f"localhost:{ports['sasl_tls']}"
 
     def create(self, partitions: int = 1, **config: str) -> str:
         """A new topic; in the names of its settings, ``_`` stands for a full stop."""
@@ -215,11 +265,11 @@ def until_the_end(consumer: Consumer) -> Iterator[Message]:
 
 
 @contextmanager
-def broker(folder: Path) -> Iterator[Kafka]:
+def broker(folder: Path, *, encrypted: bool = False) -> Iterator[Kafka]:
     """A broker that keeps its files in ``folder``, until the end of the block."""
     with ExitStack() as leaving:
-        names = ("plain", "sasl", "controller")
+        names = ["plain", "sasl", "controller", *(("tls", "sasl_tls") if encrypted else ())]
         ports = {name: leaving.enter_context(held_port()) for name in names}
-        server = Kafka(folder, ports)
+        server = Kafka(folder, ports, Authority(folder / "authority") if encrypted else None)
         leaving.enter_context(running(server))
         yield server

@@ -60,7 +60,7 @@ class SinkCluster:
             "logger": client_log(),
             **{name: value for name, value in options.items() if name.startswith(OF_ALL_CLIENTS)},
         }
-        self._trouble = ClientTrouble(CONNECTOR, servers)
+        self._trouble = ClientTrouble(CONNECTOR, servers, options)
 
     def require_topic(self, topic: str) -> None:
         """``LookupError`` if there is none: a producer would make one, of whatever name."""
@@ -150,7 +150,7 @@ class SinkCluster:
     @contextmanager
     def _consumer(self, isolation: str = "read_committed") -> Iterator[Any]:
         """One that is in no group; its errors are explained."""
-        self._trouble = ClientTrouble(CONNECTOR, self._servers)
+        self._trouble = ClientTrouble(CONNECTOR, self._servers, self._settings)
         consumer = Consumer(
             {
                 **self._settings,

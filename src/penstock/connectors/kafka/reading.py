@@ -78,7 +78,7 @@ class TopicReading(PulledSource[Any]):
         self._first = FirstOffsets(read.topic, read.start, read.on_missing, read.listener)
         self._ends: dict[int, int] | None = None  # of those partitions that are not at their end
         self._consumer: Any = None
-        self._trouble = ClientTrouble(CONNECTOR, read.servers)
+        self._trouble = ClientTrouble(CONNECTOR, read.servers, read.options)
         self._next_look = 0.0
         self._is_unwanted = Event()
 
@@ -88,7 +88,7 @@ class TopicReading(PulledSource[Any]):
     def connect(self) -> None:
         """Find the partitions, and where to begin in each."""
         read = self._read
-        self._trouble = ClientTrouble(CONNECTOR, read.servers)
+        self._trouble = ClientTrouble(CONNECTOR, read.servers, read.options)
         self._consumer = Consumer(
             {
                 **DEFAULTS,
