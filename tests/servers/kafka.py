@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from confluent_kafka import (
     Consumer,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
@@ -26,6 +27,7 @@ from confluent_kafka.admin import (
     ConfigResource,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
 )
 
 from penstock.java import Library, find_java, read_checksums
@@ -210,8 +212,12 @@ class Kafka(ServerProcess):
         producer.flush(PATIENCE)
         assert not refused, refused[0]
 
-    def read(self, topic: str) -> list[Message]:
-        """All messages that count, partition by partition, as a plain client reads them."""
+    def read(self, topic: str, *, amid: bool = False) -> list[Message]:
+        """All messages that count, partition by partition, as a plain client reads them.
+
+        A commit is answered before its end is in all partitions, which is waited for, unless it is
+        read ``amid`` a transaction.
+        """
         settings = {
             "bootstrap.servers": self.servers,
             "group.id": "judge",
@@ -223,14 +229,29 @@ class Kafka(ServerProcess):
         found: list[Message] = []
         with closing(Consumer(settings)) as consumer:
             partitions = consumer.list_topics(topic, PATIENCE).topics[topic].partitions
+            while not amid and self._ends(topic, partitions) != self._ends(
+                topic, partitions, IsolationLevel.READ_COMMITTED
+            ):
+                pass
             for partition in sorted(partitions):
                 consumer.assign([TopicPartition(topic, partition, 0)])
                 found += until_the_end(consumer)
         return found
 
-    def values(self, topic: str) -> list[bytes | None]:
+    def _ends(
+        self,
+        topic: str,
+        partitions: Iterable[int],
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> list[int]:
+        """Up to where each partition can be read."""
+        latest = {TopicPartition(topic, each): OffsetSpec.latest() for each in partitions}
+        asked = self._admin.list_offsets(latest, isolation_level=isolation)
+        return [each.result(PATIENCE).offset for each in asked.values()]
+
+    def values(self, topic: str, *, amid: bool = False) -> list[bytes | None]:
         """Those of all messages."""
-        return [message.value() for message in self.read(topic)]
+        return [message.value() for message in self.read(topic, amid=amid)]
 
     @cached_property
     def _admin(self) -> AdminClient:
