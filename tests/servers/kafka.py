@@ -35,7 +35,7 @@ from tests.connectors.authority import Authority
 from tests.held_port import held_port
 from tests.servers.process import ServerProcess, running
 
-__all__ = ["PASSWORD", "USER", "Kafka", "broker", "prepare_kafka"]
+__all__ = ["PASSWORD", "USER", "Kafka", "broker", "prepare_kafka", "prepare_spark_reader"]
 
 USER: Final = "reader"
 PASSWORD: Final = "s3cret-of-the-reader"
@@ -44,6 +44,19 @@ LIBRARY: Final = Library(
     folder="kafka-4.3.0",
     artifacts=("org.apache.kafka:kafka_2.13:4.3.0",),
     checksums=read_checksums(Path(__file__).with_suffix(".sha256")),
+)
+# The newest of which the registry has a part that goes together with the newest Spark.
+SPARK_READER: Final = Library(
+    name="what Spark needs to read a topic",
+    folder="spark-kafka-4.2.0",
+    artifacts=(),
+    alone=(
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+        "org.apache.kafka:kafka-clients:3.9.0",
+        "org.apache.commons:commons-pool2:2.12.0",
+    ),
+    checksums=read_checksums(Path(__file__).with_name("spark_kafka.sha256")),
 )
 LISTENERS: Final = {
     "plain": "PLAINTEXT",
@@ -129,6 +142,11 @@ def urls(places: Mapping[str, str]) -> str:
     return ",".join(f"{name}://{place}" for name, place in places.items())
 
 
+def prepare_spark_reader() -> str:
+    """See to it that Spark can read topics: the files that it has to load."""
+    return ",".join(map(str, SPARK_READER.jars(find_java("a Kafka broker"))))
+
+
 class Kafka(ServerProcess):
     """A broker that can be stopped and started again, and what a plain client reads from it.
 
@@ -160,7 +178,16 @@ class Kafka(ServerProcess):
 
     def create(self, partitions: int = 1, **config: str) -> str:
         """A new topic; in the names of its settings, ``_`` stands for a full stop."""
-        topic = f"topic-{next(self._numbers)}"
+        return self._create(f"topic-{next(self._numbers)}", partitions, config)
+
+    def make_anew(self, topic: str, partitions: int = 1) -> None:
+        """Delete a topic, and create another one of that name."""
+        self.delete(topic)
+        while topic in self.topics():
+            pass
+        self._create(topic, partitions, {})
+
+    def _create(self, topic: str, partitions: int, config: Mapping[str, str]) -> str:
         settings = {name.replace("_", "."): value for name, value in config.items()}
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
         self._done(self._admin.create_topics([new]))
