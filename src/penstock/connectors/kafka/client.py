@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
 
 from penstock.connectors.shared.connection_errors import quiet
 from penstock.connectors.shared.reconnecting import ConnectionLost
@@ -23,7 +24,9 @@ __all__ = [
     "asked",
     "checked_options",
     "client_log",
+    "identity_of",
     "in_words",
+    "of_all_clients",
     "partitions_of",
     "require_servers",
     "require_topic",
@@ -33,6 +36,7 @@ Settings = dict[str, Any]
 """What the client is made with, by the names that Kafka has for it."""
 
 LONGEST_TOPIC: Final = 249
+SOME_BITS: Final = 0x7FFF_FFFF
 NUMBER: Final = re.compile(r"[0-9]+")
 HUNG_UP: Final = re.compile(r"Disconnected|Send failed")
 """What the client says of a connection that was made, and was closed by the other end."""
@@ -50,6 +54,12 @@ OURS: Final = {
     "error_cb": "errors of the connection are told by penstock",
 }
 """Options that no connector takes, and why."""
+
+OF_ALL_CLIENTS: Final = (
+    "api.", "broker.", "client.", "enable.sasl", "enable.ssl", "oauth", "reconnect.", "sasl.",
+    "security.", "socket.", "ssl.",
+)  # fmt: skip
+"""The beginnings of options that are about the connection, and not about messages."""
 
 REFUSALS: Final = (
     KafkaError._AUTHENTICATION,
@@ -119,6 +129,11 @@ def checked_options(
     except (TypeError, ValueError) as error:
         raise TypeError(f"{connector}: options: {error}") from None
     return dict(options)
+
+
+def of_all_clients(options: Settings) -> Settings:
+    """Those of the connection, which any kind of client takes."""
+    return {name: value for name, value in options.items() if name.startswith(OF_ALL_CLIENTS)}
 
 
 def in_words(error: KafkaException | KafkaError) -> str:
@@ -250,6 +265,23 @@ def asked(consumer: Any, topic: str, trouble: ClientTrouble, goes_on: Callable[[
         else:
             trouble.has_answered = True
             return found
+
+
+def identity_of(servers: str, topic: str, options: Settings, patience: float) -> int | None:
+    """A number below zero that tells the topic from another of its name; none if it has no id.
+
+    Half of the id will do, since it goes along with each message. Brokers before 2.8 have none, and
+    some do not tell.
+    """
+    settings = {**of_all_clients(options), "bootstrap.servers": servers, "logger": client_log()}
+    admin = AdminClient(settings)  # without this name it would be gone before the answer
+    try:
+        described = admin.describe_topics(TopicCollection([topic]))
+        found = described[topic].result(patience).topic_id
+    except (KafkaException, TimeoutError):
+        return None
+    bits = found.get_most_significant_bits() ^ found.get_least_significant_bits()
+    return -(bits & SOME_BITS) or None
 
 
 def partitions_of(found: Any) -> int:
