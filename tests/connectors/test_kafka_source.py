@@ -308,19 +308,35 @@ def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed(kafka: Kafka) -> 
     subscriber.assert_failed(LookupError, match=f"{topic} was deleted and made anew since it was")
 
 
+@pytest.mark.parametrize("together", [False, True])
 def test_messages_that_are_deleted_while_nothing_is_wanted_are_counted_as_lost(
-    kafka: Kafka,
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, together: bool
 ) -> None:
+    """The news may come with messages that are before it."""
+    taken = TopicReading._taken
+    deleted = Event()
+
+    def taken_with_the_news(reading: TopicReading, most: int) -> list[Any]:
+        messages = taken(reading, most)
+        while deleted.is_set() and messages and messages[-1].offset() < 50:
+            if messages[-1].error():
+                break
+            messages += taken(reading, most)
+        return messages
+
+    if together:
+        monkeypatch.setattr(TopicReading, "_taken", taken_with_the_news)
     topic = kafka.create()
     for value in numbers(60):  # each is a batch of its own at the broker
         kafka.produce(topic, [value])
     meter = SourceMeter("orders")
     little = {"queued.min.messages": 1, "max.partition.fetch.bytes": 100}
     with listening(meter):
-        flow = read_kafka(kafka.servers, topic, on_missing="earliest", options=little, fetch=1)
+        flow = read_kafka(kafka.servers, topic, on_missing="earliest", options=little, fetch=100)
     with reading(flow, request=1) as subscriber:
         subscriber.await_elements(1)
         kafka.delete_before(topic, 0, 50)
+        deleted.set()
         subscriber.request(1_000)
         while subscriber.elements[-1].offset < 59:
             subscriber.await_elements(len(subscriber.elements) + 1)

@@ -96,11 +96,17 @@ class MessageDecoder:
                 break
         return elements
 
-    def together(self, messages: Sequence[Message]) -> list[KafkaMessages]:
-        """One element of all messages."""
+    def batches(self, messages: list[Message], most: int) -> list[KafkaMessages]:
+        """Elements of so many messages each; the last one may have fewer."""
+        if len(messages) <= most:
+            return [self._together(messages)]
+        firsts = range(0, len(messages), most)
+        return [self._together(messages[first : first + most]) for first in firsts]
+
+    def _together(self, messages: list[Message]) -> KafkaMessages:
         for partition, offset in self.last_offsets(messages).items():
             self.next_offsets[partition] = offset + 1
-        return [KafkaMessages(list(messages), (*self.next_offsets, *self.identity))]
+        return KafkaMessages(messages, (*self.next_offsets, *self.identity))
 
     def last_offsets(self, messages: Sequence[Message]) -> dict[int, int]:
         """The offset of the last message of each partition that has one among them."""

@@ -85,6 +85,7 @@ class TopicReading(PulledSource[Any]):
         self._decoder.next_offsets, self._decoder.identity = split(after or ())
         self._first = FirstOffsets(read.topic, read.start, read.on_missing, read.listener)
         self._ends: dict[int, int] | None = None  # of those partitions that are not at their end
+        self._gone: list[int] = []  # partitions whose next offset is
         self._consumer: Any = None
         self._trouble = ClientTrouble(CONNECTOR, read.servers, read.options)
         self._next_look = 0.0
@@ -97,6 +98,7 @@ class TopicReading(PulledSource[Any]):
         """Find the partitions, and where to begin in each."""
         read = self._read
         self._trouble = ClientTrouble(CONNECTOR, read.servers, read.options)
+        self._gone.clear()  # it is looked for each partition
         self._consumer = Consumer(
             {
                 **DEFAULTS,
@@ -126,16 +128,17 @@ class TopicReading(PulledSource[Any]):
             return None
         if monotonic() >= self._next_look:
             self._look_for_partitions()
+        batch = self._read.batch
         try:
-            messages = self._sound(self._taken(self._read.batch or most))
+            while self._gone:
+                self._go_on(self._gone.pop())
+            messages = self._sound(self._taken(most if batch is None else most * batch))
         except KafkaException as error:
             raise self._trouble.explained(error) from None
         if not messages:
             self._trouble.raise_it()
             return ()
-        return (
-            decoder.elements(messages) if self._read.batch is None else decoder.together(messages)
-        )
+        return decoder.elements(messages) if batch is None else decoder.batches(messages, batch)
 
     def interrupt(self) -> None:
         """Do not ask a broker again that does not answer."""
@@ -196,14 +199,18 @@ class TopicReading(PulledSource[Any]):
         """What the client says of a partition in place of a message."""
         read = self._read
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            wanted = self._decoder.next_offsets[partition]
-            offset = self._first.found(partition, wanted, self._extent(partition))
-            self._decoder.next_offsets[partition] = offset
-            self._consumer.seek(TopicPartition(read.topic, partition, offset))
+            self._gone.append(partition)  # first, what came with the news is delivered
         elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise LookupError(f"{CONNECTOR}: {read.servers} has no topic {read.topic} any more")
         else:
             raise KafkaException(error)
+
+    def _go_on(self, partition: int) -> None:
+        """Decide where, after the next offset is gone."""
+        next_offsets = self._decoder.next_offsets
+        offset = self._first.found(partition, next_offsets[partition], self._extent(partition))
+        next_offsets[partition] = offset
+        self._consumer.seek(TopicPartition(self._read.topic, partition, offset))
 
     # Partitions.
 
