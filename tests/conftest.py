@@ -9,6 +9,7 @@ import gc
 import itertools
 import logging
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -164,7 +165,8 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """The broker of all tests of this process; one that stops or kills it has its own."""
     from tests.servers.kafka import broker
 
-    with broker(tmp_path_factory.mktemp("kafka")) as server:
+    encrypted = shutil.which("openssl") is not None  # the tests that need it have their marker
+    with broker(tmp_path_factory.mktemp("kafka"), encrypted=encrypted) as server:
         yield server
 
 

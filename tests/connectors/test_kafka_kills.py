@@ -16,9 +16,9 @@ from tests.faults.kafka_sink_process import (
     end_in_a_crash,
     run_to_the_end,
 )
-from tests.faults.message_pipelines import ROWS, run_through_kills
+from tests.faults.message_pipelines import ROWS, run_on, run_through_kills
 from tests.faults.sink_process import ROOT, rows_of
-from tests.servers.kafka import Kafka, broker
+from tests.servers.kafka import Kafka, broker, prepare_spark_reader
 
 pytestmark = pytest.mark.kafka
 
@@ -85,6 +85,37 @@ def test_a_pipeline_from_topic_to_topic_has_each_row_once_after_kills(
     run_through_kills(tmp_path, "kafka", server=kafka.servers, source=source, sink=sink)
     found = [json.loads(value)["number"] for value in kafka.values(sink) if value is not None]
     assert sorted(found) == [*range(ROWS)]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_800)
+def test_a_topic_that_spark_reads_itself_has_each_row_once_after_kills(
+    kafka: Kafka, tmp_path: Path
+) -> None:
+    source, sink = kafka.create(3), kafka.create(2)
+    settings = {
+        "server": kafka.servers, "source": source, "sink": sink, "jars": prepare_spark_reader(),
+    }  # fmt: skip
+    kafka.produce(source, (json.dumps({"number": number}).encode() for number in range(ROWS)))
+    run_through_kills(tmp_path, "kafka_by_spark", **settings)
+    require_all_of(kafka, source, sink)
+    kafka.produce(source, (json.dumps({"number": number}).encode() for number in range(500)))
+    run_on(tmp_path, "kafka_by_spark", **settings)
+    require_all_of(kafka, source, sink)
+
+
+def require_all_of(kafka: Kafka, source: str, sink: str) -> None:
+    """What a plain client reads from one topic is in the other, each message once."""
+    given = [
+        {**json.loads(each.value()), "partition": each.partition(), "offset": each.offset()}
+        for each in kafka.read(source)
+    ]
+    found = [json.loads(value) for value in kafka.values(sink) if value is not None]
+    assert sorted(found, key=place_of) == sorted(given, key=place_of)
+
+
+def place_of(row: dict[str, int]) -> tuple[int, int]:
+    return row["partition"], row["offset"]
 
 
 def is_killed_within(folder: Path, kafka: Kafka, topic: str, seconds: float) -> bool:

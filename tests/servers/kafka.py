@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from confluent_kafka import (
     Consumer,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     Message,
@@ -26,13 +27,15 @@ from confluent_kafka.admin import (
     ConfigResource,
     NewPartitions,
     NewTopic,
+    OffsetSpec,
 )
 
 from penstock.java import Library, find_java, read_checksums
+from tests.connectors.authority import Authority
 from tests.held_port import held_port
 from tests.servers.process import ServerProcess, running
 
-__all__ = ["PASSWORD", "USER", "Kafka", "broker", "prepare_kafka"]
+__all__ = ["PASSWORD", "USER", "Kafka", "broker", "prepare_kafka", "prepare_spark_reader"]
 
 USER: Final = "reader"
 PASSWORD: Final = "s3cret-of-the-reader"
@@ -42,6 +45,25 @@ LIBRARY: Final = Library(
     artifacts=("org.apache.kafka:kafka_2.13:4.3.0",),
     checksums=read_checksums(Path(__file__).with_suffix(".sha256")),
 )
+# The newest of which the registry has a part that goes together with the newest Spark.
+SPARK_READER: Final = Library(
+    name="what Spark needs to read a topic",
+    folder="spark-kafka-4.2.0",
+    artifacts=(),
+    alone=(
+        "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+        "org.apache.kafka:kafka-clients:3.9.0",
+        "org.apache.commons:commons-pool2:2.12.0",
+    ),
+    checksums=read_checksums(Path(__file__).with_name("spark_kafka.sha256")),
+)
+LISTENERS: Final = {
+    "plain": "PLAINTEXT",
+    "sasl": "SASL_PLAINTEXT",
+    "tls": "SSL",
+    "sasl_tls": "SASL_SSL",
+}
 OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 CLUSTER: Final = "cGVuc3RvY2stdGVzdHMtMQ"
 PATIENCE: Final = 60.0
@@ -51,9 +73,10 @@ process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT
-listeners=PLAINTEXT://127.0.0.1:{plain},SASL_PLAINTEXT://127.0.0.1:{sasl},CONTROLLER://127.0.0.1:{controller}
-sasl.enabled.mechanisms=PLAIN
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL
+listeners={listeners}
+advertised.listeners={advertised}
+listener.name.sasl_plaintext.sasl.enabled.mechanisms=PLAIN
 listener.name.sasl_plaintext.plain.sasl.jaas.config=\
 org.apache.kafka.common.security.plain.PlainLoginModule required user_{user}="{password}";
 log.dirs={folder}/data
@@ -73,6 +96,17 @@ log.initial.task.delay.ms=100
 broker.session.timeout.ms=1000
 broker.heartbeat.interval.ms=200
 """
+# The certificate is that of localhost, and of no address.
+ENCRYPTED: Final = """
+ssl.keystore.type=PEM
+ssl.keystore.location={certificate}
+ssl.truststore.type=PEM
+ssl.truststore.location={authority}
+listener.name.sasl_ssl.sasl.enabled.mechanisms=SCRAM-SHA-512
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=\
+org.apache.kafka.common.security.scram.ScramLoginModule required;
+"""
+SCRAM: Final = f"SCRAM-SHA-512=[name={USER},password={PASSWORD}]"
 
 
 def prepare_kafka() -> list[str]:
@@ -82,33 +116,78 @@ def prepare_kafka() -> list[str]:
     return [str(java.command), *OPTIONS, "-classpath", f"{folder}/*"]
 
 
+def properties_of(folder: Path, ports: Mapping[str, int], authority: Authority | None) -> str:
+    """What the broker is started with; encrypted listeners are there with an authority."""
+    at = {LISTENERS[name]: port for name, port in ports.items() if name in LISTENERS}
+    heard = {name: f"127.0.0.1:{port}" for name, port in at.items()}
+    named = {name: f"localhost:{port}" for name, port in at.items() if name.endswith("SSL")}
+    text = PROPERTIES.format(
+        folder=folder,
+        user=USER,
+        password=PASSWORD,
+        controller=ports["controller"],
+        listeners=urls({**heard, "CONTROLLER": f"127.0.0.1:{ports['controller']}"}),
+        advertised=urls({**heard, **named}),
+    )
+    if authority is None:
+        return text
+    made = authority.certificate("localhost", "DNS:localhost")
+    together = folder / "broker.pem"
+    together.write_bytes(made.key.read_bytes() + made.certificate.read_bytes())
+    return text + ENCRYPTED.format(certificate=together, authority=authority.file)
+
+
+def urls(places: Mapping[str, str]) -> str:
+    """As the broker writes its listeners."""
+    return ",".join(f"{name}://{place}" for name, place in places.items())
+
+
+def prepare_spark_reader() -> str:
+    """See to it that Spark can read topics: the files that it has to load."""
+    return ",".join(map(str, SPARK_READER.jars(find_java("a Kafka broker"))))
+
+
 class Kafka(ServerProcess):
     """A broker that can be stopped and started again, and what a plain client reads from it.
 
     ``servers``  its address
     ``sasl``     its address for those who show who they are, by ``USER`` and ``PASSWORD``
+    ``tls``, ``sasl_tls``  the same, encrypted, with an ``authority``
     """
 
-    def __init__(self, folder: Path, ports: Mapping[str, int]) -> None:
+    def __init__(
+        self, folder: Path, ports: Mapping[str, int], authority: Authority | None = None
+    ) -> None:
         java = prepare_kafka()
         properties = folder / "server.properties"
-        properties.write_text(
-            PROPERTIES.format(folder=folder, user=USER, password=PASSWORD, **ports)
-        )
+        properties.write_text(properties_of(folder, ports, authority))
         super().__init__([*java, "kafka.Kafka", str(properties)], folder, self._answers_clients)
-        formatting = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER]
+        formatting = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER, "-S", SCRAM]
         done = subprocess.run(
             [*formatting, "-c", str(properties)], check=False, capture_output=True, text=True
         )
         assert not done.returncode, done.stdout + done.stderr
         self._port = ports["plain"]
         self._numbers = count(1)
+        self.authority = authority
         self.servers = f"127.0.0.1:{ports['plain']}"
         self.sasl = f"127.0.0.1:{ports['sasl']}"
+        if authority is not None:
+            self.tls = f"localhost:{ports['tls']}"
+            self.sasl_tls = f"localhost:{ports['sasl_tls']}"
 
     def create(self, partitions: int = 1, **config: str) -> str:
         """A new topic; in the names of its settings, ``_`` stands for a full stop."""
-        topic = f"topic-{next(self._numbers)}"
+        return self._create(f"topic-{next(self._numbers)}", partitions, config)
+
+    def make_anew(self, topic: str, partitions: int = 1) -> None:
+        """Delete a topic, and create another one of that name."""
+        self.delete(topic)
+        while topic in self.topics():
+            pass
+        self._create(topic, partitions, {})
+
+    def _create(self, topic: str, partitions: int, config: Mapping[str, str]) -> str:
         settings = {name.replace("_", "."): value for name, value in config.items()}
         new = NewTopic(topic, num_partitions=partitions, replication_factor=1, config=settings)
         self._done(self._admin.create_topics([new]))
@@ -160,8 +239,12 @@ class Kafka(ServerProcess):
         producer.flush(PATIENCE)
         assert not refused, refused[0]
 
-    def read(self, topic: str) -> list[Message]:
-        """All messages that count, partition by partition, as a plain client reads them."""
+    def read(self, topic: str, *, amid: bool = False) -> list[Message]:
+        """All messages that count, partition by partition, as a plain client reads them.
+
+        A commit is answered before its end is in all partitions, which is waited for, unless it is
+        read ``amid`` a transaction.
+        """
         settings = {
             "bootstrap.servers": self.servers,
             "group.id": "judge",
@@ -173,14 +256,29 @@ class Kafka(ServerProcess):
         found: list[Message] = []
         with closing(Consumer(settings)) as consumer:
             partitions = consumer.list_topics(topic, PATIENCE).topics[topic].partitions
+            while not amid and self._ends(topic, partitions) != self._ends(
+                topic, partitions, IsolationLevel.READ_COMMITTED
+            ):
+                pass
             for partition in sorted(partitions):
                 consumer.assign([TopicPartition(topic, partition, 0)])
                 found += until_the_end(consumer)
         return found
 
-    def values(self, topic: str) -> list[bytes | None]:
+    def _ends(
+        self,
+        topic: str,
+        partitions: Iterable[int],
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> list[int]:
+        """Up to where each partition can be read."""
+        latest = {TopicPartition(topic, each): OffsetSpec.latest() for each in partitions}
+        asked = self._admin.list_offsets(latest, isolation_level=isolation)
+        return [each.result(PATIENCE).offset for each in asked.values()]
+
+    def values(self, topic: str, *, amid: bool = False) -> list[bytes | None]:
         """Those of all messages."""
-        return [message.value() for message in self.read(topic)]
+        return [message.value() for message in self.read(topic, amid=amid)]
 
     @cached_property
     def _admin(self) -> AdminClient:
@@ -215,11 +313,11 @@ def until_the_end(consumer: Consumer) -> Iterator[Message]:
 
 
 @contextmanager
-def broker(folder: Path) -> Iterator[Kafka]:
+def broker(folder: Path, *, encrypted: bool = False) -> Iterator[Kafka]:
     """A broker that keeps its files in ``folder``, until the end of the block."""
     with ExitStack() as leaving:
-        names = ("plain", "sasl", "controller")
+        names = ["plain", "sasl", "controller", *(("tls", "sasl_tls") if encrypted else ())]
         ports = {name: leaving.enter_context(held_port()) for name in names}
-        server = Kafka(folder, ports)
+        server = Kafka(folder, ports, Authority(folder / "authority") if encrypted else None)
         leaving.enter_context(running(server))
         yield server

@@ -42,8 +42,10 @@ _DEPENDENCY: Final = """\
     <dependency>
       <groupId>{}</groupId>
       <artifactId>{}</artifactId>
-      <version>{}</version>
+      <version>{}</version>{}
     </dependency>"""
+_ALONE: Final = """
+      <exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"""
 
 
 def read_checksums(file: Path) -> dict[str, str]:
@@ -68,6 +70,8 @@ class Library:
     """Each as ``group:artifact:version``."""
     checksums: Mapping[str, str]
     """The SHA-256 checksum of each file that is wanted."""
+    alone: tuple[str, ...] = ()
+    """Further artifacts, without what they declare: one that is named above takes its place."""
 
     def jars(self, java: Java) -> list[Path]:
         """The files, fetched if they are not at hand."""
@@ -100,7 +104,8 @@ class Library:
         )
 
     def _fetch_by_maven(self, maven: str, folder: Path) -> str:
-        declared = [_DEPENDENCY.format(*artifact.split(":")) for artifact in self.artifacts]
+        declared = [_DEPENDENCY.format(*artifact.split(":"), "") for artifact in self.artifacts]
+        declared += [_DEPENDENCY.format(*artifact.split(":"), _ALONE) for artifact in self.alone]
         project = folder.with_name("pom.xml")
         project.write_text(_PROJECT.format(dependencies="\n".join(declared)), encoding="utf-8")
         # Which version of its plugin Maven takes does not matter: the checksums decide.
@@ -111,9 +116,9 @@ class Library:
         pattern = f"{folder}/[artifact]-[revision](-[classifier]).[ext]"
         command = [str(java.command), "-jar", str(ivy), "-warn", "-types", "jar", "bundle"]
         command += ["-confs", "default", "-retrieve", pattern]
-        complaints = [
-            _run(*command, "-dependency", *artifact.split(":")) for artifact in self.artifacts
-        ]
+        wanted = [("-dependency", *artifact.split(":")) for artifact in self.artifacts]
+        wanted += [("-notransitive", "-dependency", *each.split(":")) for each in self.alone]
+        complaints = [_run(*command, *options) for options in wanted]
         return next(filter(None, complaints), "")
 
     def _is_complete(self, folder: Path) -> bool:

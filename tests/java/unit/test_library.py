@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,12 +81,28 @@ def test_ivy_fetches_each_artifact_where_there_is_no_maven(
         "printf 'the first' > \"$folder/one.jar\"",
         "printf 'the second' > \"$folder/two.jar\"",
     )
-    assert len(LIBRARY.jars(Java(machine.folder, "17.0.1"))) == 2
+    library = replace(LIBRARY, artifacts=("org.example:one:1",), alone=("org.example:two:1",))
+    assert len(library.jars(Java(machine.folder, "17.0.1"))) == 2
     calls = machine.calls.read_text().splitlines()
     assert [call.partition("-dependency ")[2] for call in calls] == [
         "org.example one 1",
         "org.example two 1",
     ]
+    assert ["-notransitive" in call for call in calls] == [False, True]
+
+
+def test_of_some_artifacts_nothing_else_is_fetched(machine: Machine) -> None:
+    library = replace(LIBRARY, artifacts=("org.example:one:1",), alone=("org.example:two:1",))
+    machine.command(
+        "mvn",
+        'while [ "$1" != --file ]; do shift; done; folder="${2%/*}/filled"',
+        f'while read -r line; do echo "$line" >> {machine.calls}; done < "$2"',
+        "printf 'the first' > \"$folder/one.jar\"",
+        "printf 'the second' > \"$folder/two.jar\"",
+    )
+    assert len(library.jars(NO_JAVA)) == 2
+    one, two = machine.calls.read_text().split("</dependency>")[:2]
+    assert ("exclusion" in one, "exclusion" in two) == (False, True)
 
 
 def test_checksums_are_read_from_a_list_of_sha256sum(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AdminClient
 
 from penstock.connectors.shared.connection_errors import quiet
 from penstock.connectors.shared.reconnecting import ConnectionLost
@@ -23,7 +24,9 @@ __all__ = [
     "asked",
     "checked_options",
     "client_log",
+    "identity_of",
     "in_words",
+    "of_all_clients",
     "partitions_of",
     "require_servers",
     "require_topic",
@@ -33,7 +36,11 @@ Settings = dict[str, Any]
 """What the client is made with, by the names that Kafka has for it."""
 
 LONGEST_TOPIC: Final = 249
+SOME_BITS: Final = 0x7FFF_FFFF
 NUMBER: Final = re.compile(r"[0-9]+")
+HUNG_UP: Final = re.compile(r"Disconnected|Send failed")
+"""What the client says of a connection that was made, and was closed by the other end."""
+UNTRUSTED: Final = "certificate verify failed"
 PAUSE: Final = 30.0
 """The seconds for which the log does not say the same again."""
 ANSWER: Final = 1.0
@@ -47,6 +54,12 @@ OURS: Final = {
     "error_cb": "errors of the connection are told by penstock",
 }
 """Options that no connector takes, and why."""
+
+OF_ALL_CLIENTS: Final = (
+    "api.", "broker.", "client.", "enable.sasl", "enable.ssl", "oauth", "reconnect.", "sasl.",
+    "security.", "socket.", "ssl.",
+)  # fmt: skip
+"""The beginnings of options that are about the connection, and not about messages."""
 
 REFUSALS: Final = (
     KafkaError._AUTHENTICATION,
@@ -118,6 +131,11 @@ def checked_options(
     return dict(options)
 
 
+def of_all_clients(options: Settings) -> Settings:
+    """Those of the connection, which any kind of client takes."""
+    return {name: value for name, value in options.items() if name.startswith(OF_ALL_CLIENTS)}
+
+
 def in_words(error: KafkaException | KafkaError) -> str:
     """What the client or the broker says, on one line."""
     found = error.args[0] if isinstance(error, KafkaException) else error
@@ -158,31 +176,36 @@ class ClientTrouble:
     """What the client tells of its connections, on the thread that uses it.
 
     It connects again by itself, and says little of it. So who finds nothing to read asks here.
+
+    ``has_answered``  whether a broker did, so that the settings of the connection are right
     """
 
-    def __init__(self, connector: str, servers: str) -> None:
+    def __init__(self, connector: str, servers: str, options: Settings) -> None:
         self._connector = connector
         self._servers = servers
+        self._protocol = str(options.get("security.protocol", "plaintext"))
         self._reason: KafkaError | None = None
         self._is_away = False
+        self.has_answered = False
 
     def __call__(self, error: KafkaError) -> None:
         """Note an error; the client calls it."""
         is_away = error.code() == KafkaError._ALL_BROKERS_DOWN
         self._is_away = self._is_away or is_away
-        if self._reason is None or not is_away:  # which says no more than that
+        says_more = not is_away and (self._reason is None or not is_refusal(self._reason))
+        if self._reason is None or says_more:
             self._reason = error
 
     def raise_it(self) -> None:
         """``ConnectionError`` for credentials that are refused, ``ConnectionLost`` for silence."""
         self.raise_refusal()
         if self._is_away and self._reason is not None:
-            raise ConnectionLost(in_words(self._reason))
+            raise ConnectionLost(self._words(self._reason))
 
     def raise_refusal(self) -> None:
         """``ConnectionError`` for what stays as it is."""
         reason = self._reason
-        if reason is not None and (reason.fatal() or reason.code() in REFUSALS):
+        if reason is not None and (reason.fatal() or is_refusal(reason)):
             raise self.refusal(reason)
 
     def explained(self, error: KafkaException) -> Exception:
@@ -192,17 +215,35 @@ class ClientTrouble:
         except (ConnectionLost, ConnectionError) as told:
             return told
         found = error.args[0]
-        if isinstance(found, KafkaError) and found.code() in REFUSALS:
+        if isinstance(found, KafkaError) and is_refusal(found):
             return self.refusal(found)
         if isinstance(found, KafkaError) and not found.fatal():
-            return ConnectionLost(in_words(self._reason or found))
+            return ConnectionLost(self._words(self._reason or found))
         return ConnectionError(f"{self._connector}: {self._servers}: {in_words(error)}")
 
     def refusal(self, error: KafkaError) -> ConnectionError:
         """An error that stays."""
         return ConnectionError(
-            f"{self._connector}: {self._servers}: {in_words(error)}; there is no other attempt"
+            f"{self._connector}: {self._servers}: {self._words(error)}; there is no other attempt"
         )
+
+    def _words(self, error: KafkaError) -> str:
+        """What the client says, and what it leaves to be guessed."""
+        words = in_words(error)
+        if UNTRUSTED in words:
+            return f"{words}; it has to be signed by that authority, for the name in servers"
+        is_hung_up = error.code() == KafkaError._ALL_BROKERS_DOWN or HUNG_UP.search(words)
+        if is_hung_up and not self.has_answered:
+            return (
+                f"{words}: connections are closed without an answer; is this port for "
+                f"security.protocol={self._protocol}, as options say?"
+            )
+        return words
+
+
+def is_refusal(error: KafkaError) -> bool:
+    """Whether another attempt does not mend it; of certificates it is told by several codes."""
+    return error.code() in REFUSALS or UNTRUSTED in str(error.str())
 
 
 def asked(consumer: Any, topic: str, trouble: ClientTrouble, goes_on: Callable[[], bool]) -> Any:
@@ -211,15 +252,36 @@ def asked(consumer: Any, topic: str, trouble: ClientTrouble, goes_on: Callable[[
     A consumer asks, since a producer would make the topic; if it reads already, ``goes_on`` must be
     false, since it may take a message when it is asked again. ``KafkaException`` if none answers.
     """
-    for _ in range(ANSWERS - 1):
+    attempts = ANSWERS
+    while True:
+        attempts -= 1
         try:
-            return consumer.list_topics(topic, ANSWER).topics[topic]
+            found = consumer.list_topics(topic, ANSWER).topics[topic]
         except KafkaException:
-            if not goes_on():
+            if not attempts or not goes_on():
                 raise
             consumer.poll(0)  # where the client tells its troubles
             trouble.raise_it()
-    return consumer.list_topics(topic, ANSWER).topics[topic]
+        else:
+            trouble.has_answered = True
+            return found
+
+
+def identity_of(servers: str, topic: str, options: Settings, patience: float) -> int | None:
+    """A number below zero that tells the topic from another of its name; none if it has no id.
+
+    Half of the id will do, since it goes along with each message. Brokers before 2.8 have none, and
+    some do not tell.
+    """
+    settings = {**of_all_clients(options), "bootstrap.servers": servers, "logger": client_log()}
+    admin = AdminClient(settings)  # without this name it would be gone before the answer
+    try:
+        described = admin.describe_topics(TopicCollection([topic]))
+        found = described[topic].result(patience).topic_id
+    except (KafkaException, TimeoutError):
+        return None
+    bits = found.get_most_significant_bits() ^ found.get_least_significant_bits()
+    return -(bits & SOME_BITS) or None
 
 
 def partitions_of(found: Any) -> int:

@@ -19,6 +19,7 @@ from penstock.connectors.kafka.client import (
     asked,
     client_log,
     in_words,
+    of_all_clients,
     partitions_of,
 )
 from penstock.connectors.shared.reconnecting import ConnectionLost
@@ -38,12 +39,6 @@ KEPT: Final = {
     "segment.bytes": "1048576",
 }
 """Of each sink the last mark stays for ever, and others go soon."""
-OF_ALL_CLIENTS: Final = (
-    "api.", "broker.", "client.", "enable.sasl", "enable.ssl", "oauth", "reconnect.", "sasl.",
-    "security.", "socket.", "ssl.",
-)  # fmt: skip
-"""The beginnings of options that are about the connection, and not about what is written."""
-
 logger = logging.getLogger(__name__)
 
 
@@ -58,9 +53,9 @@ class SinkCluster:
         self._settings = {
             "bootstrap.servers": servers,
             "logger": client_log(),
-            **{name: value for name, value in options.items() if name.startswith(OF_ALL_CLIENTS)},
+            **of_all_clients(options),
         }
-        self._trouble = ClientTrouble(CONNECTOR, servers)
+        self._trouble = ClientTrouble(CONNECTOR, servers, options)
 
     def require_topic(self, topic: str) -> None:
         """``LookupError`` if there is none: a producer would make one, of whatever name."""
@@ -150,7 +145,7 @@ class SinkCluster:
     @contextmanager
     def _consumer(self, isolation: str = "read_committed") -> Iterator[Any]:
         """One that is in no group; its errors are explained."""
-        self._trouble = ClientTrouble(CONNECTOR, self._servers)
+        self._trouble = ClientTrouble(CONNECTOR, self._servers, self._settings)
         consumer = Consumer(
             {
                 **self._settings,

@@ -19,7 +19,10 @@ __all__ = [
 ]
 
 KafkaPosition: TypeAlias = tuple[int, ...]
-"""How far a topic was read: for each of its partitions, the offset of the next message."""
+"""How far a topic was read: for each of its partitions, the offset of the next message.
+
+A last number, below zero, tells the topic from another that is made under its name.
+"""
 
 
 FOLLOWING: Final = (1).__add__
@@ -33,7 +36,8 @@ class KafkaMessage(NamedTuple):
     ``value``      what ``decode`` made of it; ``None`` in a message that deletes its key
     ``headers``    names and bytes
     ``timestamp``  in milliseconds since 1970, ``None`` if it has none
-    ``position``   the next offset of each partition, after which another run goes on
+    ``position``   the next offset of each partition, after which another run goes on, and a number
+                   below zero that stands for the topic
     """
 
     topic: str
@@ -49,7 +53,7 @@ class KafkaMessage(NamedTuple):
 class KafkaMessages(NamedTuple):
     """Messages that came together, as the client has them: ``message.value()`` and so on.
 
-    ``position``  the next offset of each partition, after the last of them
+    ``position``  that after the last of them
     """
 
     messages: list[Message]
@@ -66,6 +70,7 @@ class MessageDecoder:
     Calls ``decode`` and ``on_bad`` on the thread that fetches.
 
     ``next_offsets``  of all partitions, after the last message that it was given
+    ``identity``      what a position has behind them
     ``error``         why it went no further, if so
     """
 
@@ -74,6 +79,7 @@ class MessageDecoder:
         self._decode = decode
         self._on_bad = on_bad
         self.next_offsets: list[int] = []
+        self.identity: tuple[int, ...] = ()
         self.error: Exception | None = None
 
     def elements(self, messages: Sequence[Message]) -> list[KafkaMessage]:
@@ -90,11 +96,17 @@ class MessageDecoder:
                 break
         return elements
 
-    def together(self, messages: Sequence[Message]) -> list[KafkaMessages]:
-        """One element of all messages."""
+    def batches(self, messages: list[Message], most: int) -> list[KafkaMessages]:
+        """Elements of so many messages each; the last one may have fewer."""
+        if len(messages) <= most:
+            return [self._together(messages)]
+        firsts = range(0, len(messages), most)
+        return [self._together(messages[first : first + most]) for first in firsts]
+
+    def _together(self, messages: list[Message]) -> KafkaMessages:
         for partition, offset in self.last_offsets(messages).items():
             self.next_offsets[partition] = offset + 1
-        return [KafkaMessages(list(messages), tuple(self.next_offsets))]
+        return KafkaMessages(messages, (*self.next_offsets, *self.identity))
 
     def last_offsets(self, messages: Sequence[Message]) -> dict[int, int]:
         """The offset of the last message of each partition that has one among them."""
@@ -143,9 +155,10 @@ class MessageDecoder:
     def _positions(self, partitions: Iterable[int], offsets: list[int]) -> Iterable[KafkaPosition]:
         """The position after each message, of which only one number differs from the one before."""
         next_offsets = self.next_offsets
+        identity = [*map(repeat, self.identity)]
         if len(next_offsets) == 1:
             next_offsets[0] = offsets[-1] + 1
-            return zip(map(FOLLOWING, offsets), strict=False)
+            return zip(map(FOLLOWING, offsets), *identity, strict=False)
         positions: list[KafkaPosition] = []
         first = 0
         for partition, run in groupby(partitions):
@@ -153,7 +166,7 @@ class MessageDecoder:
             before = map(repeat, next_offsets[:partition])
             after = map(repeat, next_offsets[partition + 1 :])
             following = map(FOLLOWING, offsets[first:end])
-            positions += zip(*before, following, *after, strict=False)
+            positions += zip(*before, following, *after, *identity, strict=False)
             next_offsets[partition] = offsets[end - 1] + 1
             first = end
         return positions

@@ -10,7 +10,15 @@ from penstock.connectors.kafka.messages import KafkaPosition
 from penstock.connectors.shared.reconnecting import SourceListener
 from penstock.runtime import shorten
 
-__all__ = ["CONNECTOR", "Extent", "FirstOffsets", "OnMissing", "Start", "require_position"]
+__all__ = [
+    "CONNECTOR",
+    "Extent",
+    "FirstOffsets",
+    "OnMissing",
+    "Start",
+    "require_position",
+    "split",
+]
 
 CONNECTOR: Final = "read_kafka"
 Start: TypeAlias = Literal["earliest", "latest"]
@@ -22,7 +30,7 @@ logger = logging.getLogger(__name__)
 def require_position(name: str, given: Any) -> KafkaPosition:
     """The position of a message, which a journal gives back as a list."""
     is_position = isinstance(given, Sequence) and not isinstance(given, str | bytes)
-    if not is_position or not given or not all(is_offset(each) for each in given):
+    if not is_position or not all(map(is_number, given)) or not has_offsets(given):
         raise ValueError(
             f"{CONNECTOR}: {name} must be the position of a message, the next offset of each "
             f"partition from the first on, not {shorten(given)}"
@@ -30,9 +38,22 @@ def require_position(name: str, given: Any) -> KafkaPosition:
     return tuple(given)
 
 
-def is_offset(given: Any) -> bool:
-    """Whether a partition may have it."""
-    return isinstance(given, int) and not isinstance(given, bool) and given >= 0
+def is_number(given: Any) -> bool:
+    """Whether a position may have it."""
+    return isinstance(given, int) and not isinstance(given, bool)
+
+
+def split(position: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+    """The offsets of a position, and what stands for the topic, if it says."""
+    has_identity = bool(position) and position[-1] < 0
+    end = len(position) - has_identity
+    return [*position[:end]], tuple(position[end:])
+
+
+def has_offsets(position: Sequence[int]) -> bool:
+    """Whether there is an offset, and none that no partition has."""
+    offsets, _ = split(position)
+    return bool(offsets) and min(offsets) >= 0
 
 
 class Extent(NamedTuple):
@@ -87,6 +108,17 @@ class FirstOffsets:
         lost = offset - wanted if wanted < extent.first else None
         self._tell_lost(lost, f"{gone}; it goes on at {offset}")
         return offset
+
+    def begin_anew(self) -> None:
+        """What was read is another topic of the same name; ``LookupError`` if that is an error."""
+        gone = f"{self._topic} was deleted and made anew since it was read"
+        if self._on_missing == "fail":
+            raise LookupError(
+                f"{CONNECTOR}: {gone}; begin without that position, or let on_missing='earliest' "
+                "or 'latest' begin there"
+            )
+        self._start = self._on_missing
+        self._tell_lost(None, f"{gone}; it begins at the {self._start}")
 
     def _tell_lost(self, lost: int | None, words: str) -> None:
         logger.error("%s: %s", CONNECTOR, words)

@@ -17,10 +17,18 @@ from penstock.connectors.kafka.client import (
     Settings,
     asked,
     client_log,
+    identity_of,
     partitions_of,
 )
 from penstock.connectors.kafka.messages import Decode, KafkaPosition, MessageDecoder, OnBad
-from penstock.connectors.kafka.offsets import CONNECTOR, Extent, FirstOffsets, OnMissing, Start
+from penstock.connectors.kafka.offsets import (
+    CONNECTOR,
+    Extent,
+    FirstOffsets,
+    OnMissing,
+    Start,
+    split,
+)
 from penstock.connectors.shared.pulled_source import PulledSource
 from penstock.connectors.shared.reconnecting import ConnectionLost, SourceListener
 
@@ -74,11 +82,12 @@ class TopicReading(PulledSource[Any]):
     def __init__(self, read: TopicToRead, after: KafkaPosition | None) -> None:
         self._read = read
         self._decoder = MessageDecoder(read.topic, read.decode, read.on_bad)
-        self._decoder.next_offsets = list(after or ())
+        self._decoder.next_offsets, self._decoder.identity = split(after or ())
         self._first = FirstOffsets(read.topic, read.start, read.on_missing, read.listener)
         self._ends: dict[int, int] | None = None  # of those partitions that are not at their end
+        self._gone: list[int] = []  # partitions whose next offset is
         self._consumer: Any = None
-        self._trouble = ClientTrouble(CONNECTOR, read.servers)
+        self._trouble = ClientTrouble(CONNECTOR, read.servers, read.options)
         self._next_look = 0.0
         self._is_unwanted = Event()
 
@@ -88,7 +97,8 @@ class TopicReading(PulledSource[Any]):
     def connect(self) -> None:
         """Find the partitions, and where to begin in each."""
         read = self._read
-        self._trouble = ClientTrouble(CONNECTOR, read.servers)
+        self._trouble = ClientTrouble(CONNECTOR, read.servers, read.options)
+        self._gone.clear()  # it is looked for each partition
         self._consumer = Consumer(
             {
                 **DEFAULTS,
@@ -102,7 +112,9 @@ class TopicReading(PulledSource[Any]):
             }
         )
         try:
-            self._begin(self._partitions(lambda: not self._is_unwanted.is_set()))
+            partitions = self._partitions(lambda: not self._is_unwanted.is_set())
+            self._identify()
+            self._begin(partitions)
         except KafkaException as error:
             raise self._trouble.explained(error) from None
         self._next_look = monotonic() + read.look_every
@@ -116,16 +128,17 @@ class TopicReading(PulledSource[Any]):
             return None
         if monotonic() >= self._next_look:
             self._look_for_partitions()
+        batch = self._read.batch
         try:
-            messages = self._sound(self._taken(self._read.batch or most))
+            while self._gone:
+                self._go_on(self._gone.pop())
+            messages = self._sound(self._taken(most if batch is None else most * batch))
         except KafkaException as error:
             raise self._trouble.explained(error) from None
         if not messages:
             self._trouble.raise_it()
             return ()
-        return (
-            decoder.elements(messages) if self._read.batch is None else decoder.together(messages)
-        )
+        return decoder.elements(messages) if batch is None else decoder.batches(messages, batch)
 
     def interrupt(self) -> None:
         """Do not ask a broker again that does not answer."""
@@ -186,16 +199,35 @@ class TopicReading(PulledSource[Any]):
         """What the client says of a partition in place of a message."""
         read = self._read
         if error.code() == KafkaError._AUTO_OFFSET_RESET:
-            wanted = self._decoder.next_offsets[partition]
-            offset = self._first.found(partition, wanted, self._extent(partition))
-            self._decoder.next_offsets[partition] = offset
-            self._consumer.seek(TopicPartition(read.topic, partition, offset))
+            self._gone.append(partition)  # first, what came with the news is delivered
         elif error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             raise LookupError(f"{CONNECTOR}: {read.servers} has no topic {read.topic} any more")
         else:
             raise KafkaException(error)
 
+    def _go_on(self, partition: int) -> None:
+        """Decide where, after the next offset is gone."""
+        next_offsets = self._decoder.next_offsets
+        offset = self._first.found(partition, next_offsets[partition], self._extent(partition))
+        next_offsets[partition] = offset
+        self._consumer.seek(TopicPartition(self._read.topic, partition, offset))
+
     # Partitions.
+
+    def _identify(self) -> None:
+        """Forget offsets of another topic, if that is allowed."""
+        decoder = self._decoder
+        found = self._identity(ANSWER * ANSWERS)
+        if decoder.identity and found != decoder.identity:
+            self._first.begin_anew()
+            decoder.next_offsets = []
+        decoder.identity = found
+
+    def _identity(self, patience: float) -> tuple[int, ...]:
+        """What tells the topic from others of its name, or what did, if nobody says."""
+        read = self._read
+        found = identity_of(read.servers, read.topic, read.options, patience)
+        return self._decoder.identity if found is None else (found,)
 
     def _begin(self, partitions: int) -> None:
         """Read each partition from its next offset; with an end, those that are not there yet."""
@@ -221,7 +253,11 @@ class TopicReading(PulledSource[Any]):
         )
 
     def _look_for_partitions(self) -> None:
-        """Read partitions that the topic has got meanwhile, from their first message on."""
+        """Read partitions that the topic has got meanwhile, from their first message on.
+
+        The client goes on in a topic that was made anew as if it were the same: that is a reason
+        to connect again, where it is noticed.
+        """
         self._next_look = monotonic() + self._read.look_every
         if self._ends is not None:
             return
@@ -236,6 +272,8 @@ class TopicReading(PulledSource[Any]):
                 next_offsets.append(offset)
         except (KafkaException, ConnectionLost):
             return  # it is looked again; what keeps messages away is told with them
+        if self._identity(ANSWER) != self._decoder.identity:
+            raise ConnectionLost(f"{self._read.topic} is another topic than before")
 
     def _partitions(self, goes_on: Callable[[], bool]) -> int:
         """How many the topic has."""

@@ -111,8 +111,9 @@ def read_kafka(
 
     It begins at ``start``, "earliest" or "latest", or after the position ``after`` of a message:
     the next offset of each partition, in their order. No group is joined and nothing is committed
-    at the broker. An offset that retention has deleted is an error; with ``on_missing`` it goes on
-    at the "earliest" or "latest" one there is, and what lies between is counted as lost.
+    at the broker. An offset that retention has deleted is an error, and so is a topic that was
+    deleted and made anew; with ``on_missing`` it goes on at the "earliest" or "latest" offset there
+    is, and what lies between is counted as lost.
 
     A broker that goes away is waited for, as ``reconnect`` says, and ``on_state`` is told; nothing
     is left out or repeated. Every ``look_every`` seconds it looks whether the topic has got more
@@ -137,11 +138,11 @@ def read_kafka(
 
     Replay: position, the next offset of each partition.
 
-    Errors: ``LookupError`` if there is no such topic, or an offset is gone; ``ValueError`` with
-    topic, partition and offset for a message that cannot be decoded; ``ConnectionError`` for
-    credentials or a certificate that are refused, and when ``reconnect`` gives up. At once:
-    ``ValueError`` and ``TypeError`` for arguments that cannot be used, and for options that the
-    client does not know.
+    Errors: ``LookupError`` if there is no such topic, it is another one than was read, or an offset
+    is gone; ``ValueError`` with topic, partition and offset for a message that cannot be decoded;
+    ``ConnectionError`` for credentials or a certificate that are refused, and when ``reconnect``
+    gives up. At once: ``ValueError`` and ``TypeError`` for arguments that cannot be used, and for
+    options that the client does not know.
 
     Example:
         >>> from penstock.connectors import read_kafka

@@ -71,7 +71,7 @@ class TopicSink:
         self._write = write
         self._cluster = SinkCluster(write.servers, write.options)
         self._progress = BatchProgress(self.name)
-        self._trouble = ClientTrouble(CONNECTOR, write.servers)
+        self._trouble = ClientTrouble(CONNECTOR, write.servers, write.options)
         self._producer: Any = None
         self._in_transaction = False
         self._unserved = 0
@@ -279,7 +279,7 @@ class TopicSink:
 
     def _settings(self, transactional_id: str | None = None) -> Settings:
         self._undelivered, self._refused_bytes = None, 0
-        self._trouble = ClientTrouble(CONNECTOR, self._write.servers)
+        self._trouble = ClientTrouble(CONNECTOR, self._write.servers, self._write.options)
         transactions = {} if transactional_id is None else {"transactional.id": transactional_id}
         return {
             **DEFAULTS,
