@@ -74,6 +74,7 @@ class S3Server(ServerProcess):
 
     def __init__(self, folder: Path, port: int, *, strict: bool) -> None:
         self._numbers = count(1)
+        self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.environment = {**WHO, "AWS_ENDPOINT_URL": self.url}
         more = {"INITIAL_NO_AUTH_ACTION_COUNT": "0"} if strict else {}
