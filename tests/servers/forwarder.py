@@ -24,11 +24,15 @@ class Forwarder:
         self._server = server
         self._listener: socket.socket | None = None
         self._open: list[socket.socket] = []
-        self._lost: str | None = None
+        self._lost: tuple[str, bytes] | None = None
+        self._deaf: socket.socket | None = None
 
-    def lose(self, what: str) -> None:
-        """End the connection with the next "request" or "answer", of which nothing arrives."""
-        self._lost = what
+    def lose(self, what: str, of: bytes = b"") -> None:
+        """End the connection with a "request", or with the "answer" to it; nothing of it arrives.
+
+        It is the next request that has ``of`` in it.
+        """
+        self._lost = (what, of)
 
     def mend(self) -> None:
         """Let clients in."""
@@ -58,19 +62,28 @@ class Forwarder:
                 client, _ = listener.accept()
                 server = socket.create_connection((HOST, self._server))
                 self._open += (client, server)
-                for way in ((client, server, "request"), (server, client, "answer")):
-                    Thread(target=self._pump, args=way, daemon=True).start()
+                for pair in ((client, server), (server, client)):
+                    Thread(target=self._pump, args=(*pair, client), daemon=True).start()
 
-    def _pump(self, source: socket.socket, target: socket.socket, what: str) -> None:
+    def _pump(self, source: socket.socket, target: socket.socket, client: socket.socket) -> None:
         """One direction, until its end."""
         with suppress(OSError):
             while content := source.recv(MOST):
-                if self._lost == what:
-                    self._lost = None
+                if self._is_lost(source, client, content):
                     end(source)
                     break
                 target.sendall(content)
         end(target)
+
+    def _is_lost(self, source: socket.socket, client: socket.socket, content: bytes) -> bool:
+        if source is not client:
+            return self._deaf is client
+        if self._lost is None or self._lost[1] not in content:
+            return False
+        (what, _), self._lost = self._lost, None
+        if what == "answer":
+            self._deaf = client
+        return what == "request"
 
 
 def end(connection: socket.socket) -> None:
