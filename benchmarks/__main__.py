@@ -57,6 +57,10 @@ def report_what_takes_long(words: list[str]) -> None:
         from benchmarks import redis_streams
 
         redis_streams.report()
+    if "s3" in words:
+        from benchmarks import journal_on_s3
+
+        journal_on_s3.report()
     if "tables" in words:
         from benchmarks import tables
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import time
-import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
@@ -15,10 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from pyarrow import parquet
 from pyiceberg.catalog import Catalog
 
+from benchmarks.beside import Beside, held_by, print_beside
 from penstock import Flow
 from penstock.connectors import (
     Writer,
@@ -29,22 +28,20 @@ from penstock.connectors import (
     write_iceberg,
 )
 from penstock.delivery import Epoch
-from penstock.testing import ManualSubscriber
 from tests.lake.iceberg import catalog_in
 
 __all__ = ["report"]
 
-Case = Callable[[], object]
-
 ROWS: Final = 800_000
 FILES: Final = 4
-WRITTEN_ROWS: Final = 10_000
-BATCH: Final = 1_000
+WRITTEN_ROWS: Final = 50_000
+COMMITS: Final = (1_000, 5_000)
 """The rows of a commit, one by one."""
 ARROW_ROWS: Final = 500_000
 ARROW_BATCH: Final = 50_000
 ROUNDS: Final = 3
-BARS: Final = {"one by one": 0.7, "in batches": 0.9}
+BY_ROW: Final = 0.7
+BY_BATCH: Final = 0.9
 NAME: Final = "lake.rows"
 
 
@@ -56,24 +53,8 @@ def report() -> None:
         readers = filled(folder, catalog)
         cases = {**reading(folder, catalog, readers), **writing(folder, catalog)}
         print_stalled(readers)
-        best = {name: [0.0, 0.0] for name in cases}
-        for _ in range(ROUNDS):
-            for name, (rows, *pair) in cases.items():
-                for index, case in enumerate(pair):
-                    best[name][index] = max(best[name][index], rows / timed(case))
+        print_beside("rows of three columns", cases, ROUNDS)
         catalog.close()
-    print(f"{'rows of three columns':38} {'bare':>11} {'ours':>11} {'ratio':>7}")
-    for name, (bare, ours) in best.items():
-        bar = BARS[name.partition(", ")[2]]
-        met = "met" if ours / bare >= bar else "MISSED"
-        print(f"{name:38} {bare:11,.0f} {ours:11,.0f} {ours / bare:7.2f}  bar {bar:g}: {met}")
-
-
-def timed(case: Case) -> float:
-    """The seconds of CPU time that it takes."""
-    began = time.process_time()
-    case()
-    return time.process_time() - began
 
 
 def table(rows: int) -> pyarrow.Table:
@@ -108,19 +89,15 @@ def print_stalled(readers: dict[str, Callable[..., Flow[Any]]]) -> None:
     """What a subscriber that has had enough for now makes this program hold."""
     for name, reader in readers.items():
         before = pyarrow.total_allocated_bytes()
-        tracemalloc.start()
-        reader().subscribe(subscriber := ManualSubscriber[Any](request=10))
-        subscriber.await_elements(10)
-        held = tracemalloc.get_traced_memory()[0] + pyarrow.total_allocated_bytes() - before
-        tracemalloc.stop()
-        subscriber.cancel()
-        print(f"10 of {ROWS:,} rows requested, {name}: {held / 1e3:,.0f} kB held")
+        held, allocated = held_by(reader(), pyarrow.total_allocated_bytes)
+        kilobytes = (held + int(str(allocated)) - before) / 1e3
+        print(f"10 of {ROWS:,} rows requested, {name}: {kilobytes:,.0f} kB held at most")
     print()
 
 
 def reading(
     folder: Path, catalog: Catalog, readers: dict[str, Callable[..., Flow[Any]]]
-) -> dict[str, tuple[int, Case, Case]]:
+) -> dict[str, Beside]:
     """The same rows by the library alone and by ours."""
 
     def parquet_batches() -> Any:
@@ -133,11 +110,15 @@ def reading(
         "Delta": lambda: DeltaTable(folder / "delta").to_pyarrow_dataset().to_batches(),
         "Iceberg": lambda: catalog.load_table(NAME).scan().to_arrow_batch_reader(),
     }
-    cases: dict[str, tuple[int, Case, Case]] = {}
+    cases: dict[str, Beside] = {}
     for name, reader in readers.items():
         by_row, by_batch = reader().count(), reader(batches=True).count()
-        cases[f"read {name}, one by one"] = (ROWS, partial(count_rows, bare[name]), by_row.run_sync)
-        cases[f"read {name}, in batches"] = (ROWS, partial(walk, bare[name]), by_batch.run_sync)
+        cases[f"read {name}, one by one"] = Beside(
+            ROWS, partial(count_rows, bare[name]), by_row.run_sync, BY_ROW
+        )
+        cases[f"read {name}, in batches"] = Beside(
+            ROWS, partial(walk, bare[name]), by_batch.run_sync, BY_BATCH
+        )
     return cases
 
 
@@ -151,38 +132,56 @@ def walk(batches: Callable[[], Any]) -> int:
     return sum(batch.num_rows for batch in batches())
 
 
-def writing(folder: Path, catalog: Catalog) -> dict[str, tuple[int, Case, Case]]:
+def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
     """The same rows into new tables, in as many commits."""
     places = (str(number) for number in count())
     rows = table(WRITTEN_ROWS).to_pylist()
-    portions = [rows[start : start + BATCH] for start in range(0, WRITTEN_ROWS, BATCH)]
     batches = table(ARROW_ROWS).to_batches(ARROW_BATCH)
 
     def delta_alone(tables: Iterable[pyarrow.Table], place: str) -> None:
         for each in tables:
             write_deltalake(folder / place, each, mode="append")
 
+    def delta_by_hand(tables: Iterable[pyarrow.Table], place: str) -> None:
+        """With what each row once takes: a look at the last number, and one with the rows."""
+        DeltaTable.create(str(folder / place), table(1).schema)
+        made = DeltaTable(folder / place)
+        for number, each in enumerate(tables):
+            made.update_incremental()
+            assert made.transaction_version("by hand") == (number - 1 if number else None)
+            marked = CommitProperties(app_transactions=[Transaction("by hand", number, None)])
+            write_deltalake(made, each, mode="append", commit_properties=marked)
+
     def iceberg_alone(tables: Iterable[pyarrow.Table], place: str) -> None:
         made = catalog.create_table(f"lake.bare{place}", table(1).schema)
         for each in tables:
             made.append(each)
 
-    pairs: dict[str, tuple[Callable[..., None], Callable[[str], Writer]]] = {
-        "Delta": (delta_alone, lambda place: write_delta(folder / place)),
-        "Iceberg": (iceberg_alone, lambda place: write_iceberg(catalog, f"lake.ours{place}")),
-    }
+    ways: dict[str, tuple[Callable[..., None], Callable[[str], Writer], float | None]] = {
+        "Delta": (delta_alone, lambda place: write_delta(folder / place), BY_ROW),
+        "Delta, each once by hand": (
+            delta_by_hand, lambda place: write_delta(folder / place), None,
+        ),
+        "Iceberg": (
+            iceberg_alone, lambda place: write_iceberg(catalog, f"lake.ours{place}"), BY_ROW,
+        ),
+    }  # fmt: skip
     arrow = [[each] for each in batches]
-    cases: dict[str, tuple[int, Case, Case]] = {}
-    for name, (alone, make) in pairs.items():
-        cases[f"write {name}, one by one"] = (
-            WRITTEN_ROWS,
-            partial(given_alone, alone, pyarrow.Table.from_pylist, portions, places),
-            partial(given, make, portions, places),
-        )
-        cases[f"write {name}, in batches"] = (
+    cases: dict[str, Beside] = {}
+    for name, (alone, make, bar) in ways.items():
+        for commit in COMMITS:
+            portions = [rows[start : start + commit] for start in range(0, WRITTEN_ROWS, commit)]
+            cases[f"write {name}, by {commit:,} rows"] = Beside(
+                WRITTEN_ROWS,
+                partial(given_alone, alone, pyarrow.Table.from_pylist, portions, places),
+                partial(given, make, portions, places),
+                bar,
+            )
+        cases[f"write {name}, in batches"] = Beside(
             ARROW_ROWS,
             partial(given_alone, alone, pyarrow.Table.from_batches, arrow, places),
             partial(given, make, arrow, places),
+            BY_BATCH,
         )
     return cases
 

@@ -7,32 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-import tracemalloc
 from collections.abc import Callable, Coroutine
 from itertools import count
 from typing import Any, Final
 
 import nats
+from nats.aio.msg import Msg
 from nats.js import JetStreamContext, api
 
+from benchmarks.beside import Beside, held_by, print_beside
 from penstock.connectors import read_jetstream, write_jetstream
 from penstock.delivery import Epoch
-from penstock.testing import ManualSubscriber
 from tests.servers.nats import NatsServer, running_nats
 
 __all__ = ["report"]
 
-Pair = tuple[Callable[[], object], Callable[[], object]]
-
 MESSAGES: Final = 20_000
 ROUNDS: Final = 5
 FETCH: Final = 1_000
-BARS: Final = {
-    "read messages, one by one, bytes": 0.7,
-    "read messages, one by one, JSON": 0.7,
-    "write messages, in batches": 0.9,
-}
 
 
 def report() -> None:
@@ -40,37 +32,27 @@ def report() -> None:
     with running_nats() as server, asyncio.Runner() as runner:
         client = runner.run(nats.connect(server.url))
         jetstream = client.jetstream()
-        pairs = {**reading(server, jetstream, runner), **writing(server, jetstream, runner)}
+        cases = {**reading(server, jetstream, runner), **writing(server, jetstream, runner)}
         print_stalled(server)
-        best = {name: [0.0, 0.0] for name in pairs}
-        for _ in range(ROUNDS):
-            for name, pair in pairs.items():
-                for index, case in enumerate(pair):
-                    best[name][index] = max(best[name][index], MESSAGES / timed(case))
+        print_beside("messages of two fields and NATS", cases, ROUNDS)
         runner.run(client.close())
-    print(f"{'messages of two fields and NATS':42} {'bare':>9} {'ours':>9} {'ratio':>7}")
-    for name, (bare, ours) in best.items():
-        met = "met" if ours / bare >= BARS[name] else "MISSED"
-        print(f"{name:42} {bare:9,.0f} {ours:9,.0f} {ours / bare:7.2f}  bar {BARS[name]:g}: {met}")
-
-
-def timed(case: Callable[[], object]) -> float:
-    """The seconds of CPU time that it takes."""
-    began = time.process_time()
-    case()
-    return time.process_time() - began
 
 
 def print_stalled(server: NatsServer) -> None:
-    """What a subscriber that has had enough for now makes this program hold."""
-    tracemalloc.start()
+    """What a subscriber that has had enough for now makes the server send and this program hold."""
+
+    async def delivered() -> int:
+        """As a client of the server's maker sees it."""
+        async with await nats.connect(server.url) as other:
+            consumers = await other.jetstream().consumers_info("ready")
+            return sum(each.delivered.consumer_seq for each in consumers if each.delivered)
+
     flow = read_jetstream(server.url, "ready")
-    flow.subscribe(subscriber := ManualSubscriber[Any](request=10))
-    subscriber.await_elements(10)
-    held = tracemalloc.get_traced_memory()[1] / 1e3
-    tracemalloc.stop()
-    subscriber.cancel()
-    print(f"10 of {MESSAGES:,} messages requested: {held:,.0f} kB held at most\n")
+    held, sent = held_by(flow, lambda: asyncio.run(delivered()))
+    print(
+        f"10 of {MESSAGES:,} messages requested: {sent} delivered by the server, "
+        f"{held / 1e3:,.0f} kB held at most\n"
+    )
 
 
 def rows() -> list[dict[str, Any]]:
@@ -91,7 +73,7 @@ async def publish(
 
 def reading(
     server: NatsServer, jetstream: JetStreamContext, runner: asyncio.Runner
-) -> dict[str, Pair]:
+) -> dict[str, Beside]:
     """The same messages by the client alone and by ours."""
     runner.run(jetstream.add_stream(name="ready", subjects=["ready"]))
     runner.run(publish(jetstream, "ready", [json.dumps(row).encode() for row in rows()], "ready"))
@@ -107,20 +89,40 @@ def reading(
         await reader.unsubscribe()
         return seen
 
-    def bare(decode: Callable[[bytes], object]) -> Callable[[], object]:
-        return lambda: runner.run(read(decode))
+    async def listen(decode: Callable[[bytes], object]) -> None:
+        """The server sends as fast as it can, and nothing bounds what is held."""
+        seen, over = count(1), asyncio.Event()
+
+        async def take(message: Msg) -> None:
+            decode(message.data)
+            if next(seen) == MESSAGES:
+                over.set()
+
+        reader = await jetstream.subscribe(
+            "ready", cb=take, ordered_consumer=True, pending_msgs_limit=-1, pending_bytes_limit=-1
+        )
+        await over.wait()
+        await reader.unsubscribe()
+
+    def bare(
+        way: Callable[[Any], Coroutine[Any, Any, object]], decode: Callable[[bytes], object]
+    ) -> Callable[[], object]:
+        return lambda: runner.run(way(decode))
 
     flow = read_jetstream(server.url, "ready", until_end=True, fetch=FETCH)
     plain = read_jetstream(server.url, "ready", until_end=True, fetch=FETCH, decode=None)
+    ours, ours_plain = flow.count().run_sync, plain.count().run_sync
     return {
-        "read messages, one by one, bytes": (bare(len), lambda: plain.count().run_sync()),
-        "read messages, one by one, JSON": (bare(json.loads), lambda: flow.count().run_sync()),
+        "read, bytes, beside fetch": Beside(MESSAGES, bare(read, len), ours_plain, 0.7),
+        "read, JSON, beside fetch": Beside(MESSAGES, bare(read, json.loads), ours, 0.7),
+        "read, bytes, beside a pushed callback": Beside(MESSAGES, bare(listen, len), ours_plain),
+        "read, JSON, beside a pushed callback": Beside(MESSAGES, bare(listen, json.loads), ours),
     }
 
 
 def writing(
     server: NatsServer, jetstream: JetStreamContext, runner: asyncio.Runner
-) -> dict[str, Pair]:
+) -> dict[str, Beside]:
     """The same, the other way, with two marks for each batch."""
     for name in ("bare", "ours"):
         runner.run(jetstream.add_stream(name=name, subjects=[name]))
@@ -150,7 +152,7 @@ def writing(
     def run(coroutine: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], object]:
         return lambda: runner.run(coroutine())
 
-    return {"write messages, in batches": (run(bare), ours)}
+    return {"write, in batches": Beside(MESSAGES, run(bare), ours, 0.9)}
 
 
 if __name__ == "__main__":

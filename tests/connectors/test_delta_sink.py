@@ -213,7 +213,7 @@ def test_a_rival_within_the_commit_is_refused(table: Path, is_there: bool) -> No
     store = sink.store
 
     def late(*arguments: Any) -> None:
-        rival.open(epoch)
+        rival.open(Epoch.begun(epoch.starts))
         rival.begin(0)
         rival({"n": 1})
         rival.commit(0)
@@ -236,7 +236,7 @@ def test_of_many_that_commit_at_once_one_comes_through(table: Path, is_there: bo
 
     def write() -> None:
         sink: Any = write_delta(table).sink
-        sink.open(epoch)
+        sink.open(Epoch.begun(epoch.starts))
         sink.begin(0)
         sink({"n": 1})
         store = sink.store

@@ -212,7 +212,7 @@ def test_a_rival_within_the_commit_is_refused(catalog: Catalog, is_there: bool) 
     store = sink.store
 
     def late(*arguments: Any) -> None:
-        rival.open(epoch)
+        rival.open(Epoch.begun(epoch.starts))
         rival.begin(0)
         rival({"n": 1})
         rival.commit(0)
@@ -232,7 +232,7 @@ def test_a_catalog_or_namespace_that_is_not_there_is_refused(
 ) -> None:
     line = refused(write_iceberg(catalog, "sea.rows"), None)
     assert line == (
-        "write_iceberg: the catalog has no namespace sea for sea.rows; make it first, by "
+        "write_iceberg: the catalog ours has no namespace sea for sea.rows; make it first, by "
         "create_namespace"
     )
     settings = {**settings_in(tmp_path), "uri": f"sqlite:///{tmp_path}/no/secret.db"}

@@ -303,6 +303,15 @@ def test_a_function_makes_fields_of_any_element(redis_server: RedisServer, strea
     assert redis_server.entries(stream) == [{"n": "1"}, {"n": "2"}]
 
 
+@pytest.mark.parametrize("made", [{}, None, [("n", 1)], {"n": None}, {"n": True}])
+def test_what_a_function_makes_is_looked_at_as_well(
+    redis_server: RedisServer, stream: str, made: Any
+) -> None:
+    error = written(write_redis_stream(redis_server.url, stream, encode=lambda n: made), 1)
+    assert isinstance(error, TypeError | ValueError)
+    assert "encode= makes" in str(error)
+
+
 def test_a_stream_is_trimmed(redis_server: RedisServer, stream: str) -> None:
     writer = write_redis_stream(redis_server.url, stream, max_entries=100)
     Flow.range(5_000).map(lambda n: {"n": n}).subscribe(writer)

@@ -14,9 +14,9 @@ def around(
     """Let something happen before and after a function, with its arguments."""
     function = getattr(owner, name)
 
-    def changed(*arguments: Any) -> Any:
+    def changed(*arguments: Any, **options: Any) -> Any:
         before(*arguments)
-        result = function(*arguments)
+        result = function(*arguments, **options)
         after(*arguments)
         return result
 

@@ -1,15 +1,18 @@
-"""``kill -9`` of a pipeline whose checkpoint is on S3, and two of them at once."""
+"""``kill -9`` of a pipeline with a checkpoint on S3, two at once, and an S3 that is away."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from tests.faults.ends.lives import Life
+from tests.servers.forwarder import Forwarder, forwarding
 from tests.servers.s3 import S3Server
 
 pytestmark = [pytest.mark.s3, pytest.mark.full, pytest.mark.timeout(1_200)]
@@ -17,6 +20,8 @@ pytestmark = [pytest.mark.s3, pytest.mark.full, pytest.mark.timeout(1_200)]
 PIPELINE = "tests.faults.s3_pipeline:counted"
 ROWS = 1_000
 COMPLETED = 0
+FAILED = 1
+OUTAGE = 30.0
 
 
 @pytest.fixture
@@ -84,6 +89,47 @@ def test_of_two_runs_at_once_one_ends_with_a_line_and_no_row_is_lost(
     found = [numbers_in(each) for each in (folder, other)]
     assert all(len({*numbers}) == len(numbers) for numbers in found)
     assert {*found[0], *found[1]} == {*range(ROWS)}
+
+
+@pytest.fixture
+def way(place: str, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forwarder]:
+    with forwarding(s3_server.port) as forwarder:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{forwarder.port}")
+        yield forwarder
+
+
+@pytest.mark.parametrize("how", ["refuses", "answers nobody"])
+def test_an_s3_that_is_away_for_half_a_minute_is_waited_for(
+    folder: Path, place: str, s3_server: S3Server, way: Forwarder, how: str
+) -> None:
+    life = lived(folder, place)
+    assert life.await_rows(0.5)
+    with way.away() if how == "refuses" else s3_server.frozen():
+        before = life.rows
+        Event().wait(OUTAGE)  # that is what is tried here
+        assert life.process.poll() is None, life.said
+    assert before < ROWS
+    assert life.end() == COMPLETED, life.said
+    again = lived(folder, place)
+    assert again.end() == COMPLETED, again.said
+    require_each_row_once(folder)
+    assert "Traceback" not in life.said
+
+
+def test_an_s3_that_stays_away_ends_the_run_with_a_line_and_the_next_one_goes_on(
+    folder: Path, place: str, way: Forwarder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PENSTOCK_S3_TIMEOUT", "3")
+    life = lived(folder, place)
+    assert life.await_rows(0.5)
+    with way.away():
+        assert life.end() == FAILED, life.said
+    assert "S3 does not answer" in life.said
+    assert "it was waited for 3 s" in life.said
+    assert "Traceback" not in life.said, life.said
+    life = lived(folder, place)
+    assert life.end() == COMPLETED, life.said
+    require_each_row_once(folder)
 
 
 def numbers_in(folder: Path) -> list[int]:

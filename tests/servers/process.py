@@ -76,6 +76,16 @@ class ServerProcess:
                 self.kill()
             self._process = None
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Within the block it has its connections, and answers nobody."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """``kill -9``."""
         if self._process is not None:

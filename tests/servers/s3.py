@@ -26,7 +26,7 @@ import pytest
 from tests.held_port import held_port
 from tests.servers.process import ServerProcess, running
 
-__all__ = ["WHO", "S3Server", "prepare_s3", "running_s3", "s3_server"]
+__all__ = ["REGION", "WHO", "S3Server", "prepare_s3", "running_s3", "s3_server"]
 
 LOCKED: Final = Path(__file__).parents[2] / "requirements" / "s3-server.txt"
 REGION: Final = "us-east-1"
@@ -74,6 +74,7 @@ class S3Server(ServerProcess):
 
     def __init__(self, folder: Path, port: int, *, strict: bool) -> None:
         self._numbers = count(1)
+        self.port = port
         self.url = f"http://127.0.0.1:{port}"
         self.environment = {**WHO, "AWS_ENDPOINT_URL": self.url}
         more = {"INITIAL_NO_AUTH_ACTION_COUNT": "0"} if strict else {}
@@ -96,6 +97,10 @@ class S3Server(ServerProcess):
         found = self._answer(f"{bucket}?list-type=2&prefix={quote(folder)}", "GET")
         keys = [each.text or "" for each in ElementTree.fromstring(found).iter(f"{NAMES}Key")]
         return [key.removeprefix(f"{folder}/") for key in keys]
+
+    def content(self, place: str) -> bytes:
+        """What is in a file."""
+        return self._answer(quote(place.removeprefix("s3://")), "GET")
 
     def _answer(self, path: str, method: str) -> bytes:
         request = urllib.request.Request(f"{self.url}/{path}", headers=SIGNED, method=method)

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import duckdb
 
+from tests.faults.ends.pipelines import HAS_ICEBERG
 from tests.lake.delta import delta_rows
 
 __all__ = ["READERS", "Verdict", "judge", "verdict"]
@@ -83,6 +84,14 @@ def delta_table_rows(folder: Path) -> Iterator[Row]:
         yield row["source"], row["number"]
 
 
+def iceberg_table_rows(folder: Path) -> Iterator[Row]:
+    from tests.lake.iceberg import catalog_in, iceberg_rows
+
+    with closing(catalog_in(folder)) as catalog:
+        for row in iceberg_rows(catalog, "lake.outgoing"):
+            yield row["source"], row["number"]
+
+
 def function_rows(folder: Path) -> Iterator[Row]:
     for line in (folder / "function.txt").read_text().splitlines():
         source, number = line.split()
@@ -99,6 +108,7 @@ READERS: Final[dict[str, Callable[[Path], Iterator[Row]]]] = {
     "sqlite too": partial(sqlite_rows, "again"),
     "duckdb": duckdb_rows,
     "delta table": delta_table_rows,
+    **({"iceberg table": iceberg_table_rows} if HAS_ICEBERG else {}),
     "spark parquet": lambda folder: parquet_rows("out-spark", folder),
     "function": function_rows,
 }

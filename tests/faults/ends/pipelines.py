@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from penstock.connectors import (
     read_csv,
     read_delta,
     read_duckdb,
+    read_iceberg,
     read_json_lines,
     read_parquet,
     read_sqlite,
@@ -30,6 +32,7 @@ from penstock.connectors import (
     write_csv,
     write_delta,
     write_duckdb,
+    write_iceberg,
     write_json_lines,
     write_parquet,
     write_sqlite,
@@ -38,6 +41,7 @@ from penstock.pipeline import Pipeline
 from penstock.spark import SparkFlow, write_with_spark
 
 __all__ = [
+    "HAS_ICEBERG",
     "SINKS",
     "SOURCES",
     "Settings",
@@ -48,6 +52,8 @@ __all__ = [
     "together",
 ]
 
+HAS_ICEBERG: Final = find_spec("pyiceberg") is not None
+"""Its library has no wheels for the newest Python."""
 SCHEMA: Final = "source string, number long"
 COLUMNS: Final = ("source", "number")
 MAX_ROWS: Final = 150
@@ -69,6 +75,13 @@ class Settings:
     def file(self, name: str) -> Path:
         """A file of the pipeline."""
         return Path(self.folder, name)
+
+    @property
+    def catalog(self) -> dict[str, str]:
+        """Where the tables of Iceberg are."""
+        from tests.lake.iceberg import settings_in
+
+        return settings_in(Path(self.folder))
 
 
 def named(source: str, number: int) -> dict[str, Any]:
@@ -102,6 +115,11 @@ def parquet_rows(settings: Settings) -> Flow[Any]:
 
 def delta_rows(settings: Settings) -> Flow[Any]:
     return read_delta(settings.file("in-delta")).map(partial(renamed, "delta"))
+
+
+def iceberg_rows(settings: Settings) -> Flow[Any]:
+    flow = read_iceberg(settings.catalog, "lake.incoming")
+    return flow.map(partial(renamed, "iceberg"))
 
 
 def sqlite_rows(settings: Settings) -> Flow[Any]:
@@ -164,6 +182,7 @@ SOURCES: Final[dict[str, Callable[[Settings], Flow[Any]]]] = {
     "sqlite-query": sqlite_rows,
     "duckdb-query": duckdb_rows,
     "delta": delta_rows,
+    **({"iceberg": iceberg_rows} if HAS_ICEBERG else {}),
     "merge": merged,
     "files": files,
     "tail": growing,
@@ -190,6 +209,10 @@ def appending(settings: Settings) -> Callable[[Any], None]:
     return write
 
 
+def outgoing(settings: Settings) -> Any:
+    return write_iceberg(settings.catalog, "lake.outgoing")
+
+
 SINKS: Final[dict[str, Callable[[Settings], Any]]] = {
     "json lines": lambda settings: write_json_lines(settings.file("out.jsonl")),
     "csv file": lambda settings: write_csv(settings.file("out.csv"), COLUMNS),
@@ -201,6 +224,7 @@ SINKS: Final[dict[str, Callable[[Settings], Any]]] = {
     ),
     "parquet folder": lambda settings: write_parquet(settings.file("out-parquet")),
     "delta table": lambda settings: write_delta(settings.file("out-delta")),
+    **({"iceberg table": outgoing} if HAS_ICEBERG else {}),
     "sqlite": lambda settings: write_sqlite(settings.file("out.db"), "numbers"),
     "sqlite too": lambda settings: write_sqlite(settings.file("out.db"), "again"),
     "duckdb": lambda settings: write_duckdb(settings.file("out.duckdb"), "numbers"),

@@ -17,6 +17,7 @@ from pyarrow.parquet import write_table
 
 from penstock import Flow
 from penstock.connectors import Request, serve_server_sent_events, serve_websocket
+from tests.faults.ends.pipelines import HAS_ICEBERG
 
 __all__ = ["supplied"]
 
@@ -80,10 +81,25 @@ def write_parts(folder: Path, count: int) -> None:
     """Some files of several row groups each, and a Delta table of as many versions."""
     folder.mkdir()
     rows = count // PARTS + 1
-    for part, first in enumerate(range(0, count, rows)):
-        table = pa.table({"number": list(range(first, min(first + rows, count)))})
-        write_table(table, folder / f"{part}.parquet", row_group_size=rows // 3 + 1)
-        write_deltalake(folder.with_name("in-delta"), table, mode="append")
+    parts = [
+        pa.table({"number": list(range(first, min(first + rows, count)))})
+        for first in range(0, count, rows)
+    ]
+    for number, part in enumerate(parts):
+        write_table(part, folder / f"{number}.parquet", row_group_size=rows // 3 + 1)
+        write_deltalake(folder.with_name("in-delta"), part, mode="append")
+    if HAS_ICEBERG:
+        write_snapshots(folder.parent, parts)
+
+
+def write_snapshots(folder: Path, parts: list[pa.Table]) -> None:
+    """The same as a table of Iceberg, in a catalog that will have another one."""
+    from tests.lake.iceberg import catalog_in
+
+    with closing(catalog_in(folder)) as catalog:
+        table = catalog.create_table("lake.incoming", parts[0].schema)
+        for part in parts:
+            table.append(part)
 
 
 def write_lines(path: Path, numbers: Iterable[int]) -> None:

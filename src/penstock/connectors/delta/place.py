@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from penstock.runtime.shown_text import shown_address
 
 __all__ = ["DeltaPlace", "words_of"]
 
+CAUSE: Final = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
+REASON: Final = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
 LOG: Final = "_delta_log"
 SCHEME: Final = "://"
 
@@ -62,11 +65,19 @@ class DeltaPlace:
 
 
 def words_of(error: Exception) -> str:
-    """What the library says, on one line and without its trace."""
-    first, *others = str(error).split("\n")
-    if others and first.endswith(":"):
-        first = f"{first} {others[0]}"
-    return shorten_line(first.strip() or type(error).__name__)
+    """What the library says, on one line and without its trace.
+
+    Of an error that came of others, which it lists below each other, the first and the last.
+    """
+    first, *causes = CAUSE.split(str(error))
+    words, *others = first.split("\n")
+    if others and words.endswith(":"):
+        words = f"{words} {others[0]}"
+    if causes:
+        said = REASON.search(causes[-1])
+        cause = ": ".join(said.groups()) if said else causes[-1].split("\n")[0]
+        words = f"{words.strip()}: {cause.strip()}"
+    return shorten_line(words.strip() or type(error).__name__)
 
 
 def shorten_line(text: str) -> str:

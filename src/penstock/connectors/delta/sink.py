@@ -28,7 +28,8 @@ def write_delta(
     """A subscriber that adds rows to a table of Delta Lake, without Spark.
 
     ``table`` is a folder, or the address of one in a store, such as ``s3://bucket/flights``, for
-    which ``storage_options`` has what the library ``deltalake`` needs; none of it is shown.
+    which ``storage_options`` has what the library ``deltalake`` needs; none of it is shown. A store
+    without conditional writes is not written.
     Elements are mappings, named tuples or dataclasses with the names of the columns, Arrow batches
     or tables, or, if there is a ``schema``, plain tuples. The table is made with the first rows if
     it is not there; rows that are there stay. Without a ``schema`` the types are those of the

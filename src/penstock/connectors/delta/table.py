@@ -80,13 +80,12 @@ class DeltaSink(LakeTable):
             return None
         return json.dumps({"run": run.to_bytes(RUN_BYTES, signed=True).hex(), "batch": batch})
 
-    def store(self, rows: pyarrow.Table, mark: str | None) -> None:
+    def store(self, rows: pyarrow.Table, mark: str | None, known: str | None) -> None:
         """One commit; the library refuses one whose application has committed meanwhile.
 
         It does so only upon a version that was loaded: a table is made first, without rows.
         """
         transactions = [] if mark is None else transactions_of(self._mark_name, mark)
-        known = self.load_mark()
         try:
             with self._explained():
                 if self._table is None:
@@ -99,7 +98,8 @@ class DeltaSink(LakeTable):
                     commit_properties=CommitProperties(app_transactions=transactions),
                 )
         except CommitFailedError as error:
-            self._table = self._place.load()
+            self.unload()
+            self.load()
             self._require_mark(known, mark)
             raise OSError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
 
@@ -142,8 +142,10 @@ class DeltaSink(LakeTable):
         """Explain what the library raises, some of it without a class of its own."""
         try:
             yield
-        except (CommitFailedError, MarkChanged, OSError):
+        except (CommitFailedError, MarkChanged):
             raise
+        except OSError as error:
+            raise OSError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
         except Exception as error:
             raise ValueError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
 

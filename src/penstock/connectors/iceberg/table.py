@@ -28,6 +28,7 @@ from penstock.delivery import DeliveryRefused
 __all__ = ["CONNECTOR", "IcebergSink"]
 
 CONNECTOR: Final = "write_iceberg"
+OURS: Final = (ValueError, TypeError)
 ATTEMPTS: Final = 10
 """How often a commit is made upon snapshots of others that come at the same time."""
 
@@ -80,9 +81,8 @@ class IcebergSink(LakeTable):
         """The property of our name."""
         return None if self._table is None else self._table.properties.get(self._property)
 
-    def store(self, rows: pyarrow.Table, mark: str | None) -> None:
+    def store(self, rows: pyarrow.Table, mark: str | None, known: str | None) -> None:
         """One commit, made again if somebody else was quicker and our mark is still the same."""
-        known = self.load_mark()
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 self._commit_rows_and(rows, mark)
@@ -100,8 +100,9 @@ class IcebergSink(LakeTable):
                     f"{CONNECTOR}: {self._place}: whether the batch is there is not known before "
                     f"the next start: {words_of(error)}"
                 ) from None
-            except (OSError, ValueError, TypeError) as error:
-                raise type(error)(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
+            except Exception as error:  # each kind of catalog and of store has errors of its own
+                kind = next((each for each in OURS if isinstance(error, each)), OSError)
+                raise kind(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
             else:
                 return
 
@@ -130,6 +131,6 @@ class IcebergSink(LakeTable):
             catalog.load_namespace_properties(namespace)
         except NoSuchNamespaceError:
             raise DeliveryRefused(
-                f"{CONNECTOR}: the catalog has no namespace {namespace} for {self._place}; make it "
-                "first, by create_namespace"
+                f"{CONNECTOR}: the catalog {catalog.name} has no namespace {namespace} for "
+                f"{self._place}; make it first, by create_namespace"
             ) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 import pyarrow
@@ -12,7 +12,7 @@ from penstock.runtime import shorten
 
 __all__ = ["RowGroup"]
 
-CHUNK_ROWS: Final = 4_096
+CHUNK_VALUES: Final = 16_384
 GROUP_ROWS: Final = 65_536
 GROUP_BYTES: Final = 64 << 20
 
@@ -37,15 +37,13 @@ class RowGroup:
         self._stored = stored
         self._known: pyarrow.Schema | None = None  # that of batches, which is known to fit
         self._names: list[str] | None = None if schema is None else schema.names
-        self._columns: list[list[Any]] = []
-        self._appends: list[Callable[[Any], None]] = []
-        self._rows = 0  # in these columns
+        self._values: list[Any] = []  # one row after the other: a tuple for each would cost more
         self._batches: list[pyarrow.RecordBatch] = []
-        self._size = 0
+        self._size = 0  # of the batches
         self._bytes = 0
 
     def __len__(self) -> int:
-        return self._size
+        return self._size + (len(self._values) // len(self._names) if self._names else 0)
 
     @property
     def bytes(self) -> int:
@@ -55,12 +53,14 @@ class RowGroup:
     @property
     def is_full(self) -> bool:
         """Whether it is time to ``take``."""
-        return self._size >= GROUP_ROWS or self._bytes >= GROUP_BYTES
+        return len(self) >= GROUP_ROWS or self._bytes >= GROUP_BYTES
 
     def add(self, element: Any) -> None:
         """Take a row, or an Arrow batch or table of rows."""
         if type(element) is dict and [*element] == self._names:  # the common case, quickly
-            self._add_values(element.values())
+            self._values.extend(element.values())
+            if len(self._values) >= CHUNK_VALUES:
+                self._convert_rows()
         elif isinstance(element, pyarrow.Table):
             for batch in element.to_batches():
                 self._add_batch(batch)
@@ -77,33 +77,20 @@ class RowGroup:
 
     def clear(self) -> None:
         """Forget what is gathered."""
-        self._columns, self._appends, self._rows = [], [], 0
-        self._batches, self._size, self._bytes = [], 0, 0
+        self._values, self._batches, self._size, self._bytes = [], [], 0, 0
 
     def _add_row(self, element: Any) -> None:
         if self._names is None:
             named = fields_of(element)
-            if named is None:
+            if not named:
                 raise ValueError(
                     f"{self._connector}: {shorten(element)} has no names for its values; give "
                     "schema="
                 )
             self._names = [str(name) for name in named]
-        self._add_values(values_of(self._connector, self._names, element))
-
-    def _add_values(self, values: Iterable[Any]) -> None:
-        for append, value in zip(self._appends or self._new_columns(), values, strict=True):
-            append(value)
-        self._size += 1
-        self._rows += 1
-        if self._rows >= CHUNK_ROWS:
+        self._values.extend(values_of(self._connector, self._names, element))
+        if len(self._values) >= CHUNK_VALUES:
             self._convert_rows()
-
-    def _new_columns(self) -> list[Callable[[Any], None]]:
-        """Values are kept by columns: a list for each row would cost more than its conversion."""
-        self._columns = [[] for _ in self._names or ()]
-        self._appends = [column.append for column in self._columns]
-        return self._appends
 
     def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
         self._convert_rows()
@@ -120,7 +107,6 @@ class RowGroup:
         if same.schema != self._known:
             self._require_types(same.schema, self.schema)
         self._keep(self._fitting(same.columns))
-        self._size += same.num_rows
 
     def _require_types(self, given: pyarrow.Schema, wanted: pyarrow.Schema) -> None:
         """Refuse columns of which the store would make others."""
@@ -151,12 +137,13 @@ class RowGroup:
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _convert_rows(self) -> None:
-        if not self._rows:
+        if not self._values:
             return
         assert self._names is not None
-        columns, self._columns, self._appends, self._rows = self._columns, [], [], 0
+        values, self._values = self._values, []
         arrays = [
-            self._array(name, values) for name, values in zip(self._names, columns, strict=True)
+            self._array(name, values[column :: len(self._names)])
+            for column, name in enumerate(self._names)
         ]
         if self.schema is None:
             self._decide(
@@ -176,4 +163,5 @@ class RowGroup:
 
     def _keep(self, batch: pyarrow.RecordBatch) -> None:
         self._batches.append(batch)
+        self._size += batch.num_rows
         self._bytes += batch.nbytes

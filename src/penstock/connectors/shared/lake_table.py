@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Any, Final
 
@@ -70,11 +71,11 @@ class LakeTable(ABC):
         """The mark in the version that was loaded."""
 
     @abstractmethod
-    def store(self, rows: pyarrow.Table, mark: str | None) -> None:
+    def store(self, rows: pyarrow.Table, mark: str | None, known: str | None) -> None:
         """Add rows and replace the mark, if there is one, in one commit.
 
-        All of it counts when this returns. Raises ``MarkChanged`` if another mark has come since
-        the table was loaded.
+        All of it counts when this returns. Raises ``MarkChanged`` if the mark is not ``known`` any
+        more, which it was when the table was loaded.
         """
 
     @abstractmethod
@@ -161,12 +162,24 @@ class LakeTable(ABC):
                 require_same(self.name, found, rows.schema)
                 self._require_known_mark()
             try:
-                self.store(rows, mark)
-            except MarkChanged:
-                raise self._rival() from None
+                self.store(rows, mark, self._mark)
+            except (MarkChanged, OSError) as error:
+                self._require_stored(mark, error)
             if mark is not None:
                 self._mark = mark
         self._last_commit = self._clock()
+
+    def _require_stored(self, mark: str | None, error: MarkChanged | OSError) -> None:
+        """Of a commit that seems to have failed, the answer alone may have been lost.
+
+        No other run has our mark. Who asks again after a lost answer finds it, and takes it for a
+        rival's.
+        """
+        with suppress(DeliveryRefused):  # it cannot be reached now; the next start looks again
+            self.load()
+            if mark is not None and self.load_mark() == mark:
+                return
+        raise self._rival() if isinstance(error, MarkChanged) else error
 
     def _require_known_mark(self) -> None:
         if self._progress.epoch is not None and self.load_mark() != self._mark:

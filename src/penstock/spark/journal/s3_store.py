@@ -27,7 +27,8 @@ class S3JournalStore:
     one_record_each = True
 
     def __init__(self, place: str) -> None:
-        self._folder = S3Folder(place)
+        self._place = place
+        self._folder = S3Folder(place, waits=True)
         self._token = uuid.uuid4().hex.encode()
 
     def describe(self, name: str = "") -> str:
@@ -67,7 +68,7 @@ class S3JournalStore:
 
     def claim(self) -> None:
         try:
-            _, tag = self._folder.seen(WRITER)
+            _, tag = S3Folder(self._place).seen(WRITER)  # which does not wait
         except FileNotFoundError:
             tag = None
         try:
