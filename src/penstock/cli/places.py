@@ -7,8 +7,11 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from penstock.spark.journal.s3_folder import S3Folder
 
 __all__ = ["PlaceTrial", "free_bytes", "local_path", "try_out"]
 
@@ -80,9 +83,13 @@ def try_elsewhere(place: str) -> PlaceTrial:
     try:
         if is_s3(place):
             folder = S3Folder(place)
-            folder.put(TRIAL, CONTENT)
-            folder.delete(TRIAL)
-            return PlaceTrial(place, time.perf_counter() - began)
+            try:
+                folder.put(TRIAL, CONTENT)
+                seconds = time.perf_counter() - began
+                require_conditions(folder)
+            finally:
+                folder.delete(TRIAL)
+            return PlaceTrial(place, seconds)
         files, root = FileSystem.from_uri(place)
         path = f"{root}/{TRIAL}"
         files.create_dir(root, recursive=True)
@@ -92,3 +99,20 @@ def try_elsewhere(place: str) -> PlaceTrial:
     except (ArrowException, JournalUnusable) as error:
         raise OSError(str(error)) from error
     return PlaceTrial(place, time.perf_counter() - began)
+
+
+def require_conditions(folder: S3Folder) -> None:
+    """Refuse a server that replaces a file for one who has not seen it."""
+    from penstock.spark.journal.s3_folder import Overtaken
+
+    _, seen = folder.seen(TRIAL)
+    folder.put(TRIAL, CONTENT + b"another")
+    for tag, header in ((None, "If-None-Match"), (seen, "If-Match")):
+        try:
+            folder.replace(TRIAL, CONTENT + header.encode(), tag)
+        except Overtaken:
+            continue
+        raise OSError(
+            f"{folder.place}: this server does not heed {header}, by which two runs at a time keep "
+            "out of each other's way; take one that has conditional writes"
+        )
