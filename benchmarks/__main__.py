@@ -5,8 +5,9 @@ from __future__ import annotations
 import platform
 import sys
 import tracemalloc
+from importlib import import_module
 
-from benchmarks import bridge, chains, crossings, endurance, limits, memory, operators, reference
+from benchmarks import bridge, chains, crossings, limits, memory, operators, reference
 from benchmarks.bar import Bench
 from benchmarks.measure import best_of
 
@@ -39,42 +40,26 @@ def main(words: list[str]) -> None:
     report_what_takes_long(words)
 
 
+LONG = {
+    "scale": "scale",  # starts a cluster
+    "kafka": "kafka",  # a broker
+    "postgres": "postgres",  # a server, as the next ones do
+    "nats": "nats_streams",
+    "redis": "redis_streams",
+    "s3": "journal_on_s3",
+    "tables": "tables",
+    "lake": "lake",
+    "dataframe": "dataframe",  # Spark
+    "endurance": "endurance",  # takes a minute or two
+}
+"""The modules of what is measured only if it is named."""
+
+
 def report_what_takes_long(words: list[str]) -> None:
-    """What is measured only if it is named."""
-    if "kafka" in words:  # starts a broker
-        from benchmarks import kafka
-
-        kafka.report()
-    if "postgres" in words:  # starts a server, as the next one does
-        from benchmarks import postgres
-
-        postgres.report()
-    if "nats" in words:
-        from benchmarks import nats_streams
-
-        nats_streams.report()
-    if "redis" in words:
-        from benchmarks import redis_streams
-
-        redis_streams.report()
-    if "s3" in words:
-        from benchmarks import journal_on_s3
-
-        journal_on_s3.report()
-    if "tables" in words:
-        from benchmarks import tables
-
-        tables.report()
-    if "lake" in words:  # writes tables into a temporary folder
-        from benchmarks import lake
-
-        lake.report()
-    if "dataframe" in words:  # starts Spark
-        from benchmarks import dataframe
-
-        dataframe.report()
-    if "endurance" in words:  # takes a minute or two
-        endurance.report()
+    """Each of them needs packages and servers of its own, so it is imported when it is named."""
+    for word, module in LONG.items():
+        if word in words:
+            import_module(f"benchmarks.{module}").report()
 
 
 def named(name: str, words: list[str]) -> bool:

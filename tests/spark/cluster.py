@@ -26,6 +26,8 @@ MASTER: Final = "PENSTOCK_TEST_MASTER"
 REMOTE: Final = "PENSTOCK_TEST_REMOTE"
 SERVER: Final = "PENSTOCK_TEST_SERVER"
 LOOPBACK: Final = "127.0.0.1"
+HOSTS: Final = ("127.0.0.2", "127.0.0.3")
+"""Of this machine all of them are; Spark runs no second attempt of a task on the same host."""
 STARTING: Final = 90.0
 ENDING: Final = 30.0
 
@@ -60,7 +62,7 @@ class Place:
 
 @contextmanager
 def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Place]:
-    """A master, and workers that have one core each."""
+    """A master, and workers that have one core each, and a host each, as far as Spark knows."""
     with daemons() as start:
         master = start(
             "deploy.master.Master", *("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
@@ -69,10 +71,11 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Place]:
         started = [
             start(
                 "deploy.worker.Worker",
-                *("--host", LOOPBACK, "--webui-port", "0", "--cores", "1", "--memory", "1g"),
-                *("--work-dir", str(folder / f"worker-{number}"), address),
+                *("--host", host, "--webui-port", "0", "--cores", "1", "--memory", "1g"),
+                *("--work-dir", str(folder / host), address),
+                host=host,
             )
-            for number in range(workers)
+            for host in HOSTS[:workers]
         ]
         for worker in started:
             worker.said(r"Successfully (registered) with master")
@@ -137,9 +140,9 @@ class Launcher:
             "SPARK_LOCAL_IP": LOOPBACK,
         }
 
-    def __call__(self, name: str, *arguments: str) -> Daemon:
+    def __call__(self, name: str, *arguments: str, host: str = LOOPBACK) -> Daemon:
         """Start the daemon of that class."""
-        environment = {**os.environ, **self.environment, MARK: self.mark}
+        environment = {**os.environ, **self.environment, "SPARK_LOCAL_IP": host, MARK: self.mark}
         daemon = Daemon([f"org.apache.spark.{name}", *arguments], environment)
         self.started.append(daemon)
         return daemon

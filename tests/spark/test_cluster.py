@@ -43,3 +43,8 @@ def test_all_that_holds_for_an_embedded_spark_holds_on_a_cluster_and_without_a_w
         "tests/spark/test_flights.py",
         "tests/spark/on_cluster.py",
     )
+
+
+@pytest.mark.full
+def test_sources_and_sinks_on_the_executors_have_each_row_once(cluster: Place) -> None:
+    assert "3 passed" in cluster.run_tests("tests/spark/on_cluster_partitions.py")

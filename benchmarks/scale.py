@@ -1,0 +1,279 @@
+"""What goes through the driver, and what more workers bring, on a cluster with workers of one core.
+
+``python -m benchmarks scale`` starts a master and two workers for it, each in a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from penstock import UNBOUNDED, Flow, Publisher, Subscription
+from penstock.spark import SparkFlow
+from penstock.spark.session.spark_session import SparkSettings, spark_session
+from tests.spark.cluster import MASTER, standalone_cluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["report"]
+
+SCHEMA: Final = "number long, value double"
+ELEMENT: Final = 10_000
+"""The rows of an element, which is an Arrow batch."""
+ROWS: Final = 2_000_000
+BATCH_ROWS: Final = 200_000
+PARTITIONS: Final = 2
+HEAVY_ROWS: Final = 400_000
+MANY: Final = (1, 4, 16, 64)
+FEW_BATCHES: Final = 6
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+def report() -> None:
+    """Print all tables."""
+    with tempfile.TemporaryDirectory() as folder, standalone_cluster(Path(folder)) as place:
+        os.environ.update(place.environment)
+        with on_cores(2) as session:
+            print_driver(session, Path(folder))
+            two = heavy_speed(Path(folder))
+            by_hand = heavy_by_hand(session, Path(folder))
+            print_partitions()
+        with on_cores(1):
+            one = heavy_speed(Path(folder))
+    print(
+        f"a function that takes long: {one:,.0f} rows/s on 1 core, {two:,.0f} on 2: {two / one:.2f}"
+    )
+    print(
+        f"the same by hand, on 2 cores: {by_hand:,.0f} rows/s; ours is {two / by_hand:.2f} of it\n"
+    )
+
+
+@contextmanager
+def on_cores(cores: int) -> Iterator[SparkSession]:
+    """A session on that many cores of the cluster."""
+    options = {"spark.cores.max": str(cores), "spark.sql.shuffle.partitions": "2"}
+    session = spark_session(SparkSettings(master=os.environ[MASTER], options=options))
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+# Where rows come from, and go to.
+
+
+def arrow(first: int) -> pa.RecordBatch:
+    numbers = pa.array(range(first, first + ELEMENT), pa.int64())
+    return pa.RecordBatch.from_arrays([numbers, numbers.cast(pa.float64())], ["number", "value"])
+
+
+def shard(partition: int, rows: int = ROWS, partitions: int = PARTITIONS) -> Publisher[Any]:
+    """A part of all rows, made where it is read."""
+    elements = rows // partitions // ELEMENT
+
+    def after(position: int | None) -> Flow[Any]:
+        first = 0 if position is None else position + 1
+        return Flow.range(first, elements).map(
+            lambda n: arrow((partition * elements + n) * ELEMENT)
+        )
+
+    return Flow.resumable(
+        after, position=lambda batch: batch["number"][0].as_py() // ELEMENT % elements
+    )
+
+
+class Counting:
+    """A subscriber on an executor, which takes all that there is."""
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        subscription.request(UNBOUNDED)
+
+    def on_next(self, row: Any) -> None:
+        pass
+
+    def on_error(self, error: Exception) -> None:
+        pass
+
+    def on_complete(self) -> None:
+        pass
+
+
+def through_journal() -> SparkFlow:
+    return Flow.range(ROWS // ELEMENT).map(lambda n: arrow(n * ELEMENT)).on_spark(
+        SCHEMA, batch_rows=BATCH_ROWS
+    )  # fmt: skip
+
+
+def on_executors() -> SparkFlow:
+    return SparkFlow.partitioned(shard, partitions=PARTITIONS, schema=SCHEMA, batch_rows=BATCH_ROWS)
+
+
+def read_by_spark(session: SparkSession, folder: Path) -> SparkFlow:
+    """The same rows out of files, which are there already."""
+    if not folder.exists():
+        folder.mkdir()
+        for file in range(ROWS // BATCH_ROWS):
+            parts = [arrow(file * BATCH_ROWS + n) for n in range(0, BATCH_ROWS, ELEMENT)]
+            pq.write_table(pa.Table.from_batches(parts), folder / f"{file}.parquet")
+    files = session.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+    return SparkFlow.from_stream(files.parquet(str(folder)), until_end=True)
+
+
+@dataclass
+class Out:
+    """A way out, and how many rows of it come to this program."""
+
+    name: str
+    run: Callable[[SparkFlow], int]
+
+
+def ways_out(folder: Path) -> list[Out]:
+    numbers = iter(range(1_000))
+
+    def write(flow: SparkFlow) -> int:
+        flow.write("parquet", path=str(folder / f"out-{next(numbers)}")).run_sync()
+        return 0
+
+    def executors(flow: SparkFlow) -> int:
+        flow.for_each_partition(lambda batch, partition: Counting()).run_sync()
+        return 0
+
+    def batches(flow: SparkFlow) -> int:
+        return sum(batch.num_rows for batch in flow.batches().blocking())
+
+    return [Out("batches()", batches), Out("for_each_partition", executors), Out("write", write)]
+
+
+# What the driver does.
+
+
+def print_driver(session: SparkSession, folder: Path) -> None:
+    """Rows and CPU time of the driver, its program and its JVM, for each way in and out."""
+    print(f"{'per million rows':44} {'rows here':>10} {'CPU, s':>7} {'its JVM':>8} {'M rows/s':>9}")
+    ways_in: dict[str, Callable[[], SparkFlow]] = {
+        "on_spark, a journal": through_journal,
+        "from_stream, files": lambda: read_by_spark(session, folder / "in"),
+        "partitioned": on_executors,
+    }
+    jvm = jvm_of(session)
+    for entrance, make in ways_in.items():
+        for out in ways_out(folder):
+            out.run(make())  # once to warm up
+            here, there, began = cpu(os.getpid()), cpu(jvm), time.perf_counter()
+            rows = out.run(make())
+            seconds = time.perf_counter() - began
+            here, there = cpu(os.getpid()) - here, cpu(jvm) - there
+            # What goes through a journal is in this program on its way in.
+            passed = rows + (ROWS if make is through_journal else 0)
+            millions = ROWS / 1e6
+            print(
+                f"{entrance + ', ' + out.name:44} {passed / millions:10,.0f} "
+                f"{here / millions:7.2f} {there / millions:8.2f} {millions / seconds:9.2f}"
+            )
+    print()
+
+
+def jvm_of(session: SparkSession) -> int:
+    """The process of the driver's JVM."""
+    gateway: Any = session.sparkContext._gateway
+    return int(gateway.jvm.java.lang.ProcessHandle.current().pid())
+
+
+def cpu(process: int) -> float:
+    """The seconds of CPU time that a process has taken, without its children."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+# More workers.
+
+
+def heavy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Takes about 5 microseconds for a row, in Python."""
+    for batch in batches:
+        total = 0.0
+        values = batch.column("number").to_pylist()
+        sums = []
+        for value in values:
+            for step in range(60):
+                total += (value ^ step) & 7
+            sums.append(total)
+        yield pa.RecordBatch.from_arrays(
+            [batch.column("number"), pa.array(sums)], ["number", "value"]
+        )
+
+
+def heavy_speed(folder: Path) -> float:
+    """Rows per second of ours, from publishers on the executors into files."""
+    make = partial(shard, rows=HEAVY_ROWS)
+    flow = SparkFlow.partitioned(make, partitions=PARTITIONS, schema=SCHEMA, batch_rows=100_000)
+    best = 0.0
+    for attempt in range(3):
+        out = folder / f"heavy-{time.monotonic_ns()}-{attempt}"
+        began = time.perf_counter()
+        flow.frame(lambda frame: frame.mapInArrow(heavy, SCHEMA)).write(
+            "parquet", path=str(out)
+        ).run_sync()
+        best = max(best, HEAVY_ROWS / (time.perf_counter() - began))
+    return best
+
+
+def heavy_by_hand(session: SparkSession, folder: Path) -> float:
+    """The same by a query of Structured Streaming on a source of Spark."""
+    best = 0.0
+    for attempt in range(3):
+        out = folder / f"hand-{attempt}"
+        frame = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 100_000)
+        rows = frame.option("numPartitions", PARTITIONS).load()
+        named = rows.selectExpr("value AS number", "CAST(value AS double) AS value")
+        began = time.perf_counter()
+        query = (
+            named.mapInArrow(heavy, SCHEMA)
+            .writeStream.format("parquet")
+            .option("checkpointLocation", str(folder / f"hand-{attempt}-checkpoint"))
+            .start(str(out))
+        )
+        while sum(each["numInputRows"] for each in query.recentProgress) < HEAVY_ROWS:
+            assert query.isActive, query.exception()
+            time.sleep(0.02)
+        best = max(best, HEAVY_ROWS / (time.perf_counter() - began))
+        query.stop()
+    return best
+
+
+# More partitions.
+
+
+def few(partition: int) -> Publisher[Any]:
+    """A row for each batch, and no waiting for more."""
+
+    def after(position: int | None) -> Flow[Any]:
+        first = 0 if position is None else position + 1
+        return Flow.range(first, FEW_BATCHES).map(lambda n: (n, 0.0))
+
+    return Flow.resumable(after, position=lambda row: row[0])
+
+
+def print_partitions() -> None:
+    """The seconds of a batch with one row in each of so many partitions."""
+    print("partitions: seconds of a batch with one row in each")
+    for count in MANY:
+        flow = SparkFlow.partitioned(few, partitions=count, schema=SCHEMA, batch_rows=count)
+        came: list[float] = []
+        for _ in flow.numbered_batches().blocking():
+            came.append(time.perf_counter())
+        gaps = sorted(after - before for before, after in pairwise(came[1:]))
+        print(f"{count:10} {gaps[0]:8.3f} at best, {gaps[len(gaps) // 2]:.3f} in the middle")
+    print()
