@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from penstock.flow import Flow, X
 from penstock.spark.egress.rows import RowReader
+from penstock.spark.on_spark import on_spark
 from penstock.spark.session.spark_session import SparkSettings
-from penstock.spark.spark_flow import on_spark
 from tests.attacks.attack import Attack
 
 __all__ = ["attacks"]

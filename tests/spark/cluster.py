@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,16 +20,27 @@ from penstock.java import java_home
 from tests.faults.processes import MARK, marked
 from tests.style.project import ROOT
 
-__all__ = ["MASTER", "REMOTE", "SERVER", "Place", "connect_server", "standalone_cluster"]
+__all__ = ["MASTER", "REMOTE", "SERVER", "Host", "Place", "connect_server", "standalone_cluster"]
 
 MASTER: Final = "PENSTOCK_TEST_MASTER"
 REMOTE: Final = "PENSTOCK_TEST_REMOTE"
 SERVER: Final = "PENSTOCK_TEST_SERVER"
 LOOPBACK: Final = "127.0.0.1"
-HOSTS: Final = ("127.0.0.2", "127.0.0.3")
-"""Of this machine all of them are; Spark runs no second attempt of a task on the same host."""
 STARTING: Final = 90.0
 ENDING: Final = 30.0
+
+
+@dataclass(frozen=True)
+class Host:
+    """An address, and the command that runs another one where that address is."""
+
+    address: str
+    enter: tuple[str, ...] = ()
+
+
+HERE: Final = Host(LOOPBACK)
+WORKERS: Final = (Host("127.0.0.2"), Host("127.0.0.3"))
+"""All on this machine; but Spark runs no second attempt of a task on a host of the same name."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +49,13 @@ class Place:
 
     environment: dict[str, str]
     mark: str
+    driver: Host = HERE
 
     def run_tests(self, *tests: str) -> str:
         """Run tests in another process, for one process has one Spark; what pytest says."""
         others = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+        options = ("-q", "-p", "no:cacheprovider")
+        command = [*self.driver.enter, sys.executable, "-m", "pytest", *options, *tests]
         ran = subprocess.run(
             command,
             check=False,
@@ -61,25 +74,29 @@ class Place:
 
 
 @contextmanager
-def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Place]:
-    """A master, and workers that have one core each, and a host each, as far as Spark knows."""
+def standalone_cluster(
+    folder: Path, master: Host = HERE, workers: Sequence[Host] = WORKERS, driver: Host = HERE
+) -> Iterator[Place]:
+    """A master, and workers that have one core each."""
     with daemons() as start:
-        master = start(
-            "deploy.master.Master", *("--host", LOOPBACK, "--port", "0", "--webui-port", "0")
-        )
-        address = master.said(r"Starting Spark master at (spark://\S+)")
+        address = start(
+            "deploy.master.Master",
+            *("--host", master.address, "--port", "0", "--webui-port", "0"),
+            host=master,
+        ).said(r"Starting Spark master at (spark://\S+)")
         started = [
             start(
                 "deploy.worker.Worker",
-                *("--host", host, "--webui-port", "0", "--cores", "1", "--memory", "1g"),
-                *("--work-dir", str(folder / host), address),
-                host=host,
+                *("--host", each.address, "--webui-port", "0", "--cores", "1", "--memory", "1g"),
+                *("--work-dir", str(folder / each.address), address),
+                host=each,
             )
-            for host in HOSTS[:workers]
+            for each in workers
         ]
         for worker in started:
             worker.said(r"Successfully (registered) with master")
-        yield Place({**start.environment, MASTER: address}, start.mark)
+        known = {**start.environment, "SPARK_LOCAL_IP": driver.address, MASTER: address}
+        yield Place(known, start.mark, driver)
 
 
 @contextmanager
@@ -140,10 +157,11 @@ class Launcher:
             "SPARK_LOCAL_IP": LOOPBACK,
         }
 
-    def __call__(self, name: str, *arguments: str, host: str = LOOPBACK) -> Daemon:
+    def __call__(self, name: str, *arguments: str, host: Host = HERE) -> Daemon:
         """Start the daemon of that class."""
-        environment = {**os.environ, **self.environment, "SPARK_LOCAL_IP": host, MARK: self.mark}
-        daemon = Daemon([f"org.apache.spark.{name}", *arguments], environment)
+        own = {"SPARK_LOCAL_IP": host.address, MARK: self.mark}
+        environment = {**os.environ, **self.environment, **own}
+        daemon = Daemon(host, [f"org.apache.spark.{name}", *arguments], environment)
         self.started.append(daemon)
         return daemon
 
@@ -151,12 +169,13 @@ class Launcher:
 class Daemon:
     """A process of Spark, and what it says."""
 
-    def __init__(self, arguments: list[str], environment: dict[str, str]) -> None:
+    def __init__(self, host: Host, arguments: list[str], environment: dict[str, str]) -> None:
         pyspark = find_spec("pyspark")
         assert pyspark is not None
         assert pyspark.origin is not None
+        program = str(Path(pyspark.origin).parent / "bin" / "spark-class")
         self.process = subprocess.Popen(
-            [str(Path(pyspark.origin).parent / "bin" / "spark-class"), *arguments],
+            [*host.enter, program, *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

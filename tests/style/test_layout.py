@@ -143,7 +143,6 @@ HOMES = {
     "elapsed": "timestamp",
     "run_sync": "blocking",
     "subscribe": "subscription",
-    "on_spark": "spark_flow",
     "from_dataframe": "dataframe",
 }
 """Where an operator is, if not in the module of its name or of its family."""

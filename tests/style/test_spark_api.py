@@ -16,10 +16,10 @@ PUBLIC = {
     "pyspark": {"TaskContext"},
     "pyspark.errors": {"PySparkException"},
     "pyspark.logger": {"PySparkLogger"},
-    "pyspark.sql": {"Column", "DataFrame", "Row", "SparkSession"},
+    "pyspark.sql": {"Column", "DataFrame", "GroupedData", "Row", "SparkSession"},
     "pyspark.sql.datasource": {"DataSource", "DataSourceStreamReader", "InputPartition"},
     "pyspark.sql.functions": {"*"},
-    "pyspark.sql.streaming": {"DataStreamWriter", "StreamingQuery"},
+    "pyspark.sql.streaming": {"DataStreamWriter", "StatefulProcessor", "StreamingQuery"},
     "pyspark.sql.streaming.datasource": {
         "ReadAllAvailable", "ReadLimit", "ReadMaxRows", "SupportsTriggerAvailableNow",
     },

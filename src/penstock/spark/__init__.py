@@ -2,6 +2,8 @@
 
 ``spark_flow.py``        ``SparkFlow``: a stream that runs on Spark, assembled as a ``Flow`` is, and
                          a publisher again
+``on_spark.py``          how a publisher gets onto Spark: through a journal, within the room that it
+                         has
 ``plan.py``              a way through Spark as data: what goes in, what happens there, and where it
                          is kept
 ``stream_input.py``      a streaming DataFrame as an input: what it reads, and whether its batches
@@ -10,6 +12,8 @@
                          partition of its batches
 ``sql_query.py``         a query in SQL as a step of a stream, in which ``{stream}`` stands for the
                          rows so far
+``stateful_stage.py``    what keeps something for each key, as a step of a stream, on Spark's own
+                         state store
 ``picture.py``           a way through Spark as a notebook shows it
 ``from_spark.py``        what comes back from Spark, as the beginning of a flow
 ``run.py``               one run of a pipeline through Spark: journals, query and rows, from

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -15,9 +15,8 @@ from penstock.flow import Flow
 from penstock.flow.base_flow import BaseFlow
 from penstock.flow.checks import require_callable
 from penstock.flow.engine.call_site import caller
-from penstock.flow.engine.stage import Replay
 from penstock.runtime import shorten
-from penstock.runtime.arguments import require_flag, require_int, require_text
+from penstock.runtime.arguments import require_flag, require_text
 from penstock.spark.egress.dataframe_sinks import for_each_batch
 from penstock.spark.egress.query import NativeSink
 from penstock.spark.egress.rows import (
@@ -35,27 +34,24 @@ from penstock.spark.partitioned_input import partitioned_input
 from penstock.spark.picture import drawn_plan
 from penstock.spark.plan import (
     BATCH_ROWS,
-    SparkInput,
     SparkPlan,
     joined,
     new_plan,
-    require_replay,
-    require_resumable,
-    resume_mode,
     united,
 )
 from penstock.spark.session.spark_session import SparkSettings
 from penstock.spark.sql_query import selecting
+from penstock.spark.stateful_stage import stateful_stage
 from penstock.spark.stream_input import StreamInput, stream_input
 from penstock.spark.workers.functions import BatchStage, FrameStage, RowStage, SparkStage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["MAX_BYTES", "MAX_ROWS", "SparkFlow", "flow_of", "on_spark"]
+    from penstock.spark.workers.stateful import KeyState
 
-MAX_ROWS = 1 << 19
-MAX_BYTES = 1 << 26
+__all__ = ["SparkFlow", "flow_of"]
+
 WITHIN = 1.0
 
 
@@ -194,6 +190,32 @@ class SparkFlow:
     def sql(self, query: str) -> SparkFlow:
         """The result of a query in SQL, in which ``{stream}`` stands for the rows so far."""
         return self._then(FrameStage("sql", selecting(query)))
+
+    def stateful(
+        self,
+        function: Callable[[Any, Iterable[Any], KeyState], Iterable[Any] | None],
+        *,
+        key: str | Sequence[str],
+        schema: SchemaLike,
+        state: SchemaLike,
+    ) -> SparkFlow:
+        """Keep something for each key: ``function(key, rows, state)`` makes rows of ``schema``.
+
+        It is called for each key of a batch, in Spark's workers. ``state.value`` is what was kept
+        for the key, a named tuple of the schema ``state``, or ``None``; ``state.update(...)``
+        and ``state.remove()`` change it. It survives a crash, exactly, with the checkpoint. The
+        state is on RocksDB, so that it may be larger than the memory.
+
+        >>> def total(customer, orders, state):
+        ...     before = state.value.total if state.value else 0.0
+        ...     state.update((before + sum(order.total for order in orders),))
+        ...     yield customer, state.value[0]
+        >>> orders = Flow.of((1, 9.5), (2, 1.0)).on_spark("customer long, total double")
+        >>> totals = orders.stateful(
+        ...     total, key="customer", schema="customer long, total double", state="total double"
+        ... )
+        """
+        return self._then(stateful_stage(self._plan, function, key, schema, state))
 
     def join(self, other: SparkFlow, on: str | list[str] | Column, how: str = "inner") -> SparkFlow:
         """Rows of both streams that belong together, as Spark's ``join`` has it.
@@ -341,49 +363,6 @@ def is_of_data_frames(name: str) -> bool:
     from pyspark.sql import DataFrame  # on demand: it takes a while
 
     return hasattr(DataFrame, name)
-
-
-def on_spark(
-    publisher: Publisher[Any],
-    schema: SchemaLike,
-    *,
-    name: str = "pipeline",
-    checkpoint: str | Path | None = None,
-    master: str | None = None,
-    remote: str | None = None,
-    session: SparkSession | None = None,
-    resume: Replay | None = None,
-    position: Callable[[Any], object] | None = None,
-    dead_letters: Callable[[Any], object] | None = None,
-    max_rows: int | None = None,
-    max_bytes: int | None = None,
-    batch_rows: int | None = None,
-    output_mode: str = "append",
-    accept_state_change: bool = False,
-) -> SparkFlow:
-    """The elements of ``publisher`` on Spark; see ``Flow.on_spark``."""
-    operator = "on_spark"
-    declared = None if resume is None else require_replay(resume)
-    for option, function in (("position", position), ("dead_letters", dead_letters)):
-        if function is not None:
-            require_callable(f"{operator}({option}=)", function)
-    given = SparkInput(
-        publisher,
-        Schema.of(schema),
-        require_int(operator, "max_rows", MAX_ROWS if max_rows is None else max_rows),
-        require_int(operator, "max_bytes", MAX_BYTES if max_bytes is None else max_bytes),
-        resume_mode(publisher, declared, position),
-        position,
-        dead_letters,
-    )
-    settings = SparkSettings(master=master, remote=remote, session=session)
-    plan = new_plan(
-        given, settings, name, checkpoint, output_mode, accept_state_change=accept_state_change
-    )
-    rows = require_int(operator, "batch_rows", BATCH_ROWS if batch_rows is None else batch_rows)
-    plan = replace(plan, batch_rows=rows)
-    require_resumable(plan)
-    return SparkFlow(plan)
 
 
 def optional(schema: SchemaLike | None) -> Schema | None:

@@ -117,7 +117,7 @@ class OnSpark(BaseFlow[T_co]):
             >>> late.rows().to_list().run_sync()  # doctest: +SKIP
             [Row(origin='JFK', delay=12.0)]
         """
-        make: Any = from_spark("on_spark", "spark_flow", "on_spark")
+        make: Any = from_spark("on_spark", "on_spark", "on_spark")
         flow: SparkFlow = make(
             self,
             schema,

@@ -15,5 +15,6 @@
                        decides for all others
 ``functions.py``       what runs in Spark's workers: the user's functions, fused into one pass over
                        Arrow batches
+``stateful.py``        a user's function that keeps something for each key, in Spark's state store
 ``partitions.py``      subscribers in Spark's workers, each for one partition of a batch
 """
