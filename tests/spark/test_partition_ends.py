@@ -5,13 +5,21 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from penstock import Flow, Subscriber, Subscription
 from penstock.flow.resume.planning import resumption_of
+from penstock.flow.resume.resumption import PositionedElement
 from penstock.spark.workers.partition_ends import PartitionEnd, PartitionEnds
-from penstock.spark.workers.partition_subscriber import NotReplayed, taken_again, taken_first
+from penstock.spark.workers.partition_subscriber import (
+    NotReplayed,
+    PartitionSubscriber,
+    taken_again,
+    taken_first,
+)
+from penstock.tck import verify_subscriber
 
 SOON, LONG = 0.0, 60.0
 
@@ -87,7 +95,7 @@ class Slow:
         self.asked: list[int] = []
         self.cancelled = 0
 
-    def subscribe(self, subscriber: Subscriber[int]) -> None:
+    def subscribe(self, subscriber: Subscriber[Any]) -> None:
         self.subscriber = subscriber
         subscriber.on_subscribe(SlowSubscription(self))
 
@@ -103,6 +111,31 @@ class SlowSubscription(Subscription):
 
     def cancel(self) -> None:
         self._slow.cancelled += 1
+
+
+@pytest.mark.parametrize("options", [{}, {"stops_after": 3}], ids=["all", "three"])
+def test_the_subscriber_of_a_task_keeps_the_rules(options: dict[str, Any]) -> None:
+    most = options.get("stops_after", 1 << 40)
+    report = verify_subscriber(
+        lambda: PartitionSubscriber(most),
+        element=lambda number: PositionedElement(number, number),
+        received=lambda subscriber: subscriber.elements,
+        in_order=True,
+        completed=lambda subscriber: subscriber.completed,
+        failed=lambda subscriber: [] if subscriber.error is None else [subscriber.error],
+        calls_nothing_cancelled=True,
+        **options,
+    )
+    assert report.passed, str(report)
+
+
+def test_a_publisher_that_subscribes_when_the_time_is_over_is_left_at_once() -> None:
+    slow = Slow()
+    subscriber = PartitionSubscriber(100)
+    subscriber.wait(SOON)
+    slow.subscribe(subscriber)
+    assert slow.asked == []
+    assert slow.cancelled == 1
 
 
 def test_when_the_time_is_over_what_has_come_is_the_batch() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from penstock.api import Subscription
+from penstock.core import Drain, require_element, require_error, require_subscription
 from penstock.flow.resume.resumption import PositionedElement, Resumption
 from penstock.spark.ingest.conversion import rows_of_each
 from penstock.spark.workers.partition_ends import PartitionEnd
@@ -21,15 +22,18 @@ class NotReplayed(RuntimeError):
     """A source that does not give again what it gave after the same position."""
 
 
-class PartitionSubscriber:
+class PartitionSubscriber(Drain):
     """Asks for as many elements as it may take, and cancels when it has them, or when told to.
 
-    It is signalled on whatever thread the publisher has; the task waits on its own.
+    It is signalled on whatever thread the publisher has; the task waits on its own. As a drain it
+    calls its subscription, one call at a time (2.7), on the thread that wakes it.
     """
 
     def __init__(self, most: int) -> None:
+        super().__init__()
         self._most = most
         self._rows = 0
+        self._asked = self._cancelled = False
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._subscription: Subscription | None = None
@@ -39,46 +43,61 @@ class PartitionSubscriber:
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Ask for all at once: the publisher knows how much this batch can hold."""
+        require_subscription(subscription)
         if self._subscription is not None:
             subscription.cancel()  # 2.5
             return
         self._subscription = subscription
-        subscription.request(self._most)
+        self.wake()
 
     def on_next(self, element: PositionedElement) -> None:
         """One more, unless the time was over; an element may be a batch of rows."""
+        require_element(element)
         with self._lock:
             if self._done.is_set():
                 return  # 2.8; it is asked for again in the next batch
             self.elements.append(element)
             self._rows += sum(rows_of_each([element]))
-            full = self._rows >= self._most
-            if full:
-                self._done.set()
-        if full and self._subscription is not None:
-            self._subscription.cancel()
+            if self._rows < self._most:
+                return
+            self._done.set()
+        self.wake()
 
     def on_error(self, error: Exception) -> None:
         """The task fails, and Spark decides whether it is tried again."""
-        self.error = error
-        self._done.set()
+        require_error(error)
+        self._end(error)
 
     def on_complete(self) -> None:
         """There is no more in this partition, in any batch."""
-        with self._lock:
-            self.completed = not self._done.is_set()
-            self._done.set()
+        self._end(None)
 
-    def wait(self, seconds: float) -> bool:
-        """Until it has all it may take, or the time is over; whether it is full, or at the end."""
-        in_time = self._done.wait(seconds)
+    def wait(self, seconds: float) -> None:
+        """Until it has all it may take, or is at the end, or the time is over."""
+        self._done.wait(seconds)
         with self._lock:
             self._done.set()
-        if self._subscription is not None:
-            self._subscription.cancel()
+        self.wake()
         if self.error is not None:
             raise self.error
-        return in_time
+
+    def _end(self, error: Exception | None) -> None:
+        with self._lock:
+            self._cancelled = True  # 2.4: upstream counts as cancelled
+            if not self._done.is_set():
+                self.error, self.completed = error, error is None
+                self._done.set()
+
+    def _work(self) -> None:
+        subscription = self._subscription
+        if subscription is None:
+            return  # it is asked, or cancelled, when it comes
+        if not self._asked and not self._done.is_set():
+            self._asked = True
+            subscription.request(self._most)
+        if self._done.is_set() and not self._cancelled:
+            self._cancelled = True
+            subscription.cancel()
 
 
 def taken_first(
