@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import date
 from decimal import Decimal
+from threading import Event
 from typing import Any
 
 import pytest
@@ -262,6 +263,34 @@ def test_a_slot_is_made_if_it_shall_be_and_stays(database: Database) -> None:
         insert(database, 1, 2)
         subscriber.await_elements(1)
     assert [each.row and each.row["id"] for each in first(1, flow)] == [1]
+
+
+def test_a_slot_that_is_gone_after_a_lost_connection_is_not_made_again_in_silence(
+    database: Database,
+) -> None:
+    """As after a failover to a server that has not the slot: what was committed since is lost."""
+    is_dropped = Event()
+
+    def wait_for_the_drop(text: str) -> None:
+        if "next attempt" in text:
+            is_dropped.wait(60)
+
+    flow = changes_of(database, create_slot=True, on_state=wait_for_the_drop)
+    flow.subscribe(subscriber := ManualSubscriber[Change](request=1))
+    slot = f"FROM pg_replication_slots WHERE slot_name = '{database.name}'"
+    with closing(subscriber):
+        while database.psql(f"SELECT active {slot}") != [("t",)]:
+            pass
+        database.psql(f"SELECT pg_terminate_backend(active_pid) {slot}")
+        while database.psql(f"SELECT active {slot}") != [("f",)]:
+            pass
+        database.psql(f"SELECT pg_drop_replication_slot('{database.name}')")
+        insert(database, 1, 2)
+        is_dropped.set()
+        subscriber.await_end()
+    assert isinstance(subscriber.error, LookupError)
+    assert "there is no slot" in str(subscriber.error)
+    assert "any more, and the changes after" in str(subscriber.error)
 
 
 @pytest.mark.parametrize(

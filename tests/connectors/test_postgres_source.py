@@ -115,6 +115,7 @@ def test_a_key_may_be_several_columns(database: Database) -> None:
         ("uuid", [UUID(int=1), UUID(int=2)]),
         ("text", ["a", "b"]),
         ("float8", [0.1, 0.2]),
+        ("float4", [0.1, 0.2]),
     ],
 )
 def test_a_key_may_be_of_any_type_that_has_an_order(
@@ -251,6 +252,7 @@ def test_a_query_that_still_runs_is_cancelled_at_the_server(database: Database) 
         ("SELECT NULL::int AS a", {"key": "a"}, ValueError, "the key a of a row is NULL"),
         ("SELECT id / 2 AS a FROM flights", {"key": "a", "fetch": 1}, ValueError, "than one row"),
         ("SELECT id / 2 AS a FROM flights", {"key": "a"}, ValueError, "more than one row has a"),
+        ("SELECT ARRAY[1] AS a", {"key": "a"}, ValueError, "and a key is a number, a text, a time"),
         ("SELECT id, 1 AS b, NULL AS c FROM flights", {"key": ["b", "c"]}, ValueError, "NULL"),
     ],
 )  # fmt: skip

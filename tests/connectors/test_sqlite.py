@@ -144,6 +144,35 @@ def test_an_element_that_does_not_fit_is_refused(file: Path, element: Any, words
     assert rows_in(file) == [("JFK", 1)]
 
 
+@pytest.mark.parametrize("is_in_batch", [False, True])
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"id": 2, "text": None}, "refuses a row: NOT NULL constraint failed: flights.text"),
+        ({"id": None, "text": "b"}, "the key id of a row is NULL; the row is {'id': None, 'text':"),
+        ({"id": 2, "text": "\ud800"}, r"text is '\\ud800', which is no text that can be stored"),
+    ],
+)
+def test_a_row_that_the_table_cannot_take_is_told_and_no_other_row_is_touched(
+    file: Path, database: sqlite3.Connection, row: Any, words: str, is_in_batch: bool
+) -> None:
+    """SQLite would make a number of the key that is NULL, and the next row may have that one."""
+    database.execute("CREATE TABLE flights (id INTEGER PRIMARY KEY, text NOT NULL)")
+    sink = write_sqlite(file, "flights", key="id").sink
+    sink.open(Epoch.begun() if is_in_batch else None)
+    try:
+        if is_in_batch:
+            sink.begin(0)
+        sink(row)
+        sink({"id": 1, "text": "a"})
+        with pytest.raises(ValueError, match=words) as refused:
+            sink.commit(0) if is_in_batch else sink.close()
+    finally:
+        sink.close()
+    assert str(refused.value).startswith("write_sqlite: ")
+    assert rows_in(file) == []
+
+
 def test_values_without_names_need_columns(file: Path) -> None:
     sink = write_sqlite(file, "flights").sink
     sink.open(None)

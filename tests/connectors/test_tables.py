@@ -367,6 +367,17 @@ def test_a_batch_is_read_when_it_is_wanted(columns: Store) -> None:
         columns.read(failing, batches=True).count().run_sync()
 
 
+def test_a_key_of_which_a_batch_has_not_all_is_refused(columns: Store) -> None:
+    query = "SELECT * FROM (VALUES (TIMETZ '17:30:00+02'), (TIMETZ '17:30:00+03')) AS times (hour)"
+    rows = columns.read(query, key="hour").to_list().run_sync() or []
+    assert len(rows) == 2
+    assert columns.read(query, key="hour", after=rows[0]["hour"]).to_list().run_sync() == rows[1:]
+    with pytest.raises(
+        ValueError, match="the key hour is TIME WITH TIME ZONE, and a batch has not"
+    ):
+        columns.read(query, key="hour", batches=True).to_list().run_sync()
+
+
 def test_a_program_reads_what_it_writes_at_the_same_time(columns: Store) -> None:
     sink = write_duckdb(columns.path, "copied").sink
     sink.open(None)

@@ -32,6 +32,7 @@ __all__ = ["read_duckdb"]
 CONNECTOR: Final = "read_duckdb"
 DIALECT: Final = Dialect(CONNECTOR, named="${}", has_rows=False)
 BATCH_ROWS: Final = 10_000
+ZONED: Final = "TIME WITH TIME ZONE"
 PATIENCE: Final = 2.0
 """The seconds that the one who cancels waits at most for a query to take notice."""
 PAUSE: Final = 0.01
@@ -286,6 +287,12 @@ class BatchReading(DuckdbReading):
         relation = self._connection.sql(statement, params=parameters or None)
         if relation is None:
             raise ValueError(f"{CONNECTOR}: {self._path}: the query gives no rows")
+        for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
+            if name in self._query.key and kind == ZONED:
+                raise ValueError(
+                    f"{CONNECTOR}: the key {name} is {kind}, and a batch has not its zone; read "
+                    "rows, or name another key"
+                )
         self._batches = relation.to_arrow_reader(self._rows)
         return list(self._batches.schema.names)
 

@@ -214,14 +214,15 @@ class ChangeReading(PulledSource[Change]):
         self._cursor: Any = None
         self._decoder = ChangeDecoder(slot.base_types)
         self._held: list[Change] = []
+        self._begun: int | None = None  # since then a slot that is gone has taken changes with it
         self._confirmed = 0
         self._last_confirmation = 0.0
         self._last_change = monotonic()
 
     def connect(self) -> None:
         """See to it that all is there, and let the server send."""
-        before = None if self._position is None else max(self._position[0], self._confirmed)
-        self._slot.require_ready(before)
+        known = self._begun if self._position is None else self._position[0]
+        begun = self._slot.require_ready(None if known is None else max(known, self._confirmed))
         self._decoder = ChangeDecoder(self._slot.base_types, self._position)
         self._held = []
         with self._explained():
@@ -240,6 +241,8 @@ class ChangeReading(PulledSource[Change]):
                     "publication_names": ",".join(map(quoted, self._slot.publications)),
                 },
             )
+        if self._begun is None:
+            self._begun = begun
 
     def fetch(self, most: int) -> Sequence[Change]:
         """What has come, at most so many; those before were handed downstream."""

@@ -15,6 +15,7 @@ from penstock.connectors.shared.reconnecting import ConnectionLost
 __all__ = ["Recorded", "ReplicationSlot"]
 
 PLUGIN: Final = "pgoutput"
+NOWHERE: Final = "0/0"
 BASES: Final = (
     "WITH RECURSIVE base AS (SELECT oid AS of, oid, typtype, typbasetype FROM pg_type "
     "WHERE oid = ANY(%s) UNION ALL SELECT base.of, other.oid, other.typtype, other.typbasetype "
@@ -48,13 +49,16 @@ class ReplicationSlot:
         self._create = create
         self._bases: dict[int, int] = {}
 
-    def require_ready(self, before: int | None) -> None:
-        """Refuse a slot from which the changes after the place ``before`` cannot be read."""
+    def require_ready(self, before: int | None) -> int:
+        """Refuse a slot from which the changes after the place ``before`` cannot be read.
+
+        Returns after which place it gives all changes.
+        """
         with self._connected() as connection:
             self._require_rights(connection)
             self._require_level(connection)
             self._require_publications(connection)
-            self._require_slot(connection, before)
+            return self._require_slot(connection, before)
 
     def base_types(self, kinds: list[int]) -> dict[int, int]:
         """Which types domains are based on, as a query would give their values.
@@ -104,7 +108,7 @@ class ReplicationSlot:
                     "TABLE ... makes one"
                 )
 
-    def _require_slot(self, connection: Connection, before: int | None) -> None:
+    def _require_slot(self, connection: Connection, before: int | None) -> int:
         asked = (
             "SELECT plugin, database = current_database(), confirmed_flush_lsn::text, "
             "to_jsonb(slot)->>'wal_status' "  # which servers before PostgreSQL 13 do not have
@@ -112,8 +116,7 @@ class ReplicationSlot:
         )
         found = connection.execute(asked, (self.name,)).fetchall()
         if not found:
-            self._made(connection, before)
-            return
+            return self._made(connection, before)
         ((plugin, is_here, confirmed, status),) = found
         if plugin != PLUGIN or not is_here:
             raise ValueError(
@@ -132,8 +135,9 @@ class ReplicationSlot:
                 f"changes after {lsn_text(before)} are asked for, so some are gone: the "
                 "checkpoint is older than the slot, or somebody else has read it"
             )
+        return lsn_of(confirmed or NOWHERE)
 
-    def _made(self, connection: Connection, before: int | None) -> None:
+    def _made(self, connection: Connection, before: int | None) -> int:
         if not self._create:
             raise LookupError(
                 f"{self._place}: there is no slot {self.name}; create_slot=True makes it, or "
@@ -144,7 +148,9 @@ class ReplicationSlot:
                 f"{self._place}: there is no slot {self.name} any more, and the changes after "
                 f"{lsn_text(before)} are gone with it; begin again with another checkpoint"
             )
-        connection.execute("SELECT pg_create_logical_replication_slot(%s, %s)", (self.name, PLUGIN))
+        make = "SELECT lsn::text FROM pg_create_logical_replication_slot(%s, %s)"
+        ((lsn,),) = connection.execute(make, (self.name, PLUGIN)).fetchall()
+        return lsn_of(lsn)
 
     @property
     def _place(self) -> str:

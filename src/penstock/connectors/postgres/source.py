@@ -19,7 +19,7 @@ from penstock.flow import Flow, Retry
 __all__ = ["read_postgres"]
 
 CONNECTOR: Final = "read_postgres"
-DIALECT: Final = Dialect(CONNECTOR, place="%s", named="%({})s", percent="%%")
+DIALECT: Final = Dialect(CONNECTOR, place="%s", named="%({})s", percent="%%", float_text=True)
 CURSOR: Final = "penstock"
 PATIENCE: Final = 2.0
 """The seconds that the one who cancels waits at most for the server to take notice."""

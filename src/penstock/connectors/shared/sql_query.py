@@ -30,6 +30,8 @@ class Dialect:
     ``percent``    what a percent sign is where there are places
     ``collate``    what makes a key differ wherever its values do
     ``has_rows``   whether ``(a, b) > (c, d)`` takes values of types that have to be converted
+    ``float_text`` whether a float is to come as a text, which becomes what the column is: as a
+                   number of twice the digits, 0.1 is not what a column of single ones has
     """
 
     connector: str
@@ -38,6 +40,7 @@ class Dialect:
     percent: str = "%"
     collate: str = ""
     has_rows: bool = True
+    float_text: bool = False
 
 
 class SqlQuery:
@@ -88,6 +91,8 @@ class SqlQuery:
         if position is None:
             return wrapped + order, self._parameters or ()
         values = [position] if len(self.key) == 1 else list(position)
+        if self._dialect.float_text:
+            values = [repr(value) if isinstance(value, float) else value for value in values]
         places, given = self._placed(values)
         return f"{wrapped} WHERE {self._compared(keys, places)}{order}", given
 
@@ -164,7 +169,7 @@ class SqlQuery:
                 f"{self._dialect.connector}: the key {columns} of a row is NULL, after which "
                 "nothing comes; leave such rows out, or name another key"
             )
-        if len(set(keys)) != len(keys) or self._written(keys[0]) == before:
+        if self._written(keys[0]) == before or len(set(keys)) != len(keys):
             pairs = zip((before, *keys), keys, strict=False)
             twice = next((key for last, key in pairs if key == last), keys[0])
             raise ValueError(

@@ -35,7 +35,7 @@ def write_sqlite(
     are given, plain tuples. ``columns`` may say their types in SQL, too: ``{"delay": "REAL"}``. The
     database and the table are made if they are not there; rows that are there stay. With ``key``,
     a row replaces the one that has the same values in these columns. Dates, times and decimals
-    become texts.
+    become texts; NaN, which SQLite does not have, becomes NULL.
 
     The mark of the last batch is a row of the table ``penstock_delivery``, under the name of the
     table; two pipelines that write into one table need a ``name`` each. Where others write into the
@@ -47,12 +47,12 @@ def write_sqlite(
 
     Delivery: exactly once, with a checkpoint. The rows of a batch and its mark are one transaction.
 
-    Errors: ``ValueError`` for an element with other columns, ``TypeError`` for a value that SQLite
-    cannot hold, ``DeliveryRefused`` for a table that has not these columns or belongs to another
-    checkpoint, ``TimeoutError`` if others write for too long, and ``sqlite3.Error``, cancel the
-    stream, go to the hook for undelivered errors, and stay in ``error``. At once:
-    ``FileNotFoundError`` if there is no such folder, ``IsADirectoryError``, ``ValueError`` for
-    names that cannot be.
+    Errors: ``ValueError`` for an element with other columns, a key that is NULL and a row that the
+    table refuses, ``TypeError`` for a value that SQLite cannot hold, ``DeliveryRefused`` for a
+    table that has not these columns or belongs to another checkpoint, ``TimeoutError`` if others
+    write for too long, and ``sqlite3.Error``, cancel the stream, go to the hook for undelivered
+    errors, and stay in ``error``. At once: ``FileNotFoundError`` if there is no such folder,
+    ``IsADirectoryError``, ``ValueError`` for names that cannot be.
 
     Example:
         >>> import sqlite3

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -217,7 +218,9 @@ class SqliteTable(TransactionalSink):
 
     def insert(self, rows: Sequence[Any]) -> None:
         """Add rows to the table, which is made in the same transaction if it is not there."""
-        with self._explained():
+        if self._shape.key:
+            self._require_keys(rows)
+        with self._explained(), self._encoded(rows):
             if not self._is_staging:
                 self._prepare()
                 self._opened.executemany(self._shape.insert, rows)
@@ -283,6 +286,30 @@ class SqliteTable(TransactionalSink):
         names = self._shape.names
         return [[value_for(*named) for named in zip(names, row, strict=True)] for row in rows]
 
+    def _require_keys(self, rows: Sequence[Any]) -> None:
+        """Refuse a key that is NULL: SQLite makes one of its own of it, which another row has."""
+        names = self._shape.names
+        for name in self._shape.key:
+            keys = [*map(itemgetter(names.index(name)), rows)]
+            if None in keys:
+                row = dict(zip(names, rows[keys.index(None)], strict=True))
+                raise ValueError(
+                    f"{CONNECTOR}: the key {name} of a row is NULL; the row is {shorten(row)}"
+                )
+
+    @contextmanager
+    def _encoded(self, rows: Sequence[Any]) -> Iterator[None]:
+        """Name a text that has no bytes, such as half of a pair of surrogates."""
+        try:
+            yield
+        except UnicodeEncodeError as error:
+            named = (each for row in rows for each in zip(self._shape.names, row, strict=True))
+            column = next((name for name, value in named if value == error.object), "a value")
+            raise ValueError(
+                f"{CONNECTOR}: {column} is {shorten(error.object)}, which is no text that can be "
+                f"stored: {error.reason}"
+            ) from None
+
     @property
     def _opened(self) -> sqlite3.Connection:
         if self._database is None:
@@ -347,6 +374,8 @@ class SqliteTable(TransactionalSink):
                 ) from None
             if CHANGED.search(str(error)):
                 raise DeliveryRefused(f"{self.name} cannot take the rows: {error}") from None
+            if isinstance(error, sqlite3.IntegrityError):
+                raise ValueError(f"{CONNECTOR}: {self.name} refuses a row: {error}") from None
             error.add_note(f"in {self.name}")
             raise
 
