@@ -256,14 +256,19 @@ class Kafka(ServerProcess):
         found: list[Message] = []
         with closing(Consumer(settings)) as consumer:
             partitions = consumer.list_topics(topic, PATIENCE).topics[topic].partitions
-            while not amid and self._ends(topic, partitions) != self._ends(
-                topic, partitions, IsolationLevel.READ_COMMITTED
-            ):
-                pass
+            if not amid:
+                self.await_ends(topic)
             for partition in sorted(partitions):
                 consumer.assign([TopicPartition(topic, partition, 0)])
                 found += until_the_end(consumer)
         return found
+
+    def await_ends(self, topic: str) -> None:
+        """Wait until no transaction is open there."""
+        partitions = self._admin.list_topics(topic, PATIENCE).topics[topic].partitions
+        committed = IsolationLevel.READ_COMMITTED
+        while self._ends(topic, partitions) != self._ends(topic, partitions, committed):
+            pass
 
     def _ends(
         self,
