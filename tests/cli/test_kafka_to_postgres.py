@@ -6,6 +6,7 @@ A plain client of Kafka and ``psql`` say what has to be there.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,8 @@ from random import Random
 
 import pytest
 
+from examples.kafka_to_postgres import as_row
+from penstock.connectors import read_kafka
 from tests.cli.processes import RunningCommand, penstock_command
 from tests.cli.test_init import init, pytest_in
 from tests.servers.kafka import Kafka
@@ -23,6 +26,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.timeout(600)]
 ORDERS = 4_000
 PRICES = {"tea": 2.5, "coffee": 3.0, "milk": 1.25}
 START = datetime(2026, 1, 15, 8, tzinfo=UTC)
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "kafka_to_postgres.py"
+PAGE = ROOT / "docs" / "kafka-to-postgres.md"
 RUN = ("run", "pipeline:pipeline", "--config", "penstock.toml")
 
 
@@ -81,11 +87,28 @@ def test_the_files_are_there_and_its_tests_pass(tmp_path: Path) -> None:
     assert "3 passed" in tested.stdout
 
 
+def test_the_program_of_the_page_sends_orders_that_the_pipeline_reads(kafka: Kafka) -> None:
+    topic = f"{kafka.create()}-orders"
+    (program,) = re.findall(r"```python\n(import json\n.*?)```", PAGE.read_text(), re.DOTALL)
+    program = program.replace("localhost:9092", kafka.servers).replace('"orders"', repr(topic))
+    for times in (1, 2):  # the topic is made by the first
+        exec(compile(program, PAGE, "exec"), {})
+        messages = read_kafka(kafka.servers, topic, until_end=True).to_list().run_sync() or []
+        rows = [as_row(message, PRICES) for message in messages]
+        assert len(rows) == len(kafka.values(topic)) == times * 1_000
+        totals = {
+            product: sum(row["amount"] for row in rows if row["product"] == product)
+            for product in ("tea", "coffee")
+        }
+        assert totals == {"tea": times * 2_500, "coffee": times * 2_997}  # as the page says
+
+
 def test_the_totals_are_those_of_psql_and_a_plain_consumer_over_a_kill(
     tmp_path: Path, kafka: Kafka, postgres_database: Database
 ) -> None:
     init("shop", "--into", str(tmp_path), "--template", "kafka-to-postgres")
     folder = tmp_path / "shop"
+    assert (folder / "pipeline.py").read_text() == EXAMPLE.read_text()  # it is what runs here
     topic = filled(kafka, Random(5))
     configured(folder, kafka, topic, postgres_database)
     postgres_database.psql("CREATE TABLE products (product text PRIMARY KEY, price numeric)")
