@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -44,20 +45,26 @@ class Prices:
 def orders(settings: Settings) -> Flow[dict[str, Any]]:
     """The orders with their prices. One of a product that nobody knows costs nothing."""
     prices = Prices(settings.database)
-    messages = read_kafka(settings.servers, settings.topic, until_end=settings.until_end)
+    messages = read_kafka(
+        settings.servers, settings.topic, decode=order_of, until_end=settings.until_end
+    )
     return messages.map(lambda message: as_row(message, prices.of_products))
+
+
+def order_of(value: bytes) -> dict[str, Any]:
+    """What a message says; if it is no order, the error has its topic, partition and offset."""
+    order = json.loads(value)
+    return {
+        "at": datetime.fromisoformat(order["at"]),
+        "product": str(order["product"]),
+        "quantity": int(order["quantity"]),
+    }
 
 
 def as_row(message: KafkaMessage, prices: dict[str, float]) -> dict[str, Any]:
     """What Spark needs of an order."""
     order = message.value
-    quantity = order["quantity"]
-    return {
-        "at": datetime.fromisoformat(order["at"]),
-        "product": order["product"],
-        "quantity": quantity,
-        "amount": quantity * prices.get(order["product"], 0.0),
-    }
+    return {**order, "amount": order["quantity"] * prices.get(order["product"], 0.0)}
 
 
 def on_spark(orders: Flow[dict[str, Any]]) -> Any:

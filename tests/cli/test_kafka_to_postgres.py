@@ -11,10 +11,11 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
-from examples.kafka_to_postgres import as_row
+from examples.kafka_to_postgres import as_row, order_of
 from penstock.connectors import read_kafka
 from tests.cli.processes import RunningCommand, penstock_command
 from tests.cli.test_init import init, pytest_in
@@ -84,7 +85,7 @@ def test_the_files_are_there_and_its_tests_pass(tmp_path: Path) -> None:
     done = init("shop", "--into", str(tmp_path), "--template", "kafka-to-postgres")
     assert done.exit_code == 0, done.output
     tested = pytest_in(tmp_path / "shop")
-    assert "3 passed" in tested.stdout
+    assert "7 passed" in tested.stdout
 
 
 def test_the_program_of_the_page_sends_orders_that_the_pipeline_reads(kafka: Kafka) -> None:
@@ -93,7 +94,8 @@ def test_the_program_of_the_page_sends_orders_that_the_pipeline_reads(kafka: Kaf
     program = program.replace("localhost:9092", kafka.servers).replace('"orders"', repr(topic))
     for times in (1, 2):  # the topic is made by the first
         exec(compile(program, PAGE, "exec"), {})
-        messages = read_kafka(kafka.servers, topic, until_end=True).to_list().run_sync() or []
+        flow = read_kafka(kafka.servers, topic, decode=order_of, until_end=True)
+        messages = flow.to_list().run_sync() or []
         rows = [as_row(message, PRICES) for message in messages]
         assert len(rows) == len(kafka.values(topic)) == times * 1_000
         totals = {
@@ -101,6 +103,22 @@ def test_the_program_of_the_page_sends_orders_that_the_pipeline_reads(kafka: Kaf
             for product in ("tea", "coffee")
         }
         assert totals == {"tea": times * 2_500, "coffee": times * 2_997}  # as the page says
+
+
+def test_a_message_that_is_another_kind_of_order_is_named(kafka: Kafka) -> None:
+    topic = kafka.create()
+    sound = b'{"at": "2026-01-15T08:00:12Z", "product": "tea", "quantity": 2}'
+    for changed in (b'{"product": "tea"}', sound.replace(b"2}", b'"two"}'), b"null"):
+        kafka.produce(topic, [sound, changed])
+    dead: list[int] = []
+    settings: dict[str, Any] = {"decode": order_of, "until_end": True}
+    with pytest.raises(ValueError, match=f"{topic}, partition 0, offset 1: KeyError: 'at'"):
+        read_kafka(kafka.servers, topic, **settings).to_list().run_sync()
+    flow = read_kafka(
+        kafka.servers, topic, on_bad=lambda message, error: dead.append(message.offset), **settings
+    )
+    assert len(flow.to_list().run_sync() or []) == 3
+    assert dead == [1, 3, 5]
 
 
 def test_the_totals_are_those_of_psql_and_a_plain_consumer_over_a_kill(
