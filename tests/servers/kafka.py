@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -12,7 +13,7 @@ from contextlib import ExitStack, closing, contextmanager
 from functools import cache, cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from confluent_kafka import (
     Consumer,
@@ -136,6 +137,17 @@ def class_archive() -> Path:
     return folder.with_name(f"{folder.name}-{key[:12]}.jsa")
 
 
+def claimed(archive: Path) -> IO[str] | None:
+    """Whether this process is the one to write it, as long as the file is open."""
+    claim = archive.with_suffix(".lock").open("w")
+    try:
+        fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        claim.close()
+        return None
+    return claim
+
+
 def properties_of(folder: Path, ports: Mapping[str, int], authority: Authority | None) -> str:
     """What the broker is started with; encrypted listeners are there with an authority."""
     at = {LISTENERS[name]: port for name, port in ports.items() if name in LISTENERS}
@@ -180,8 +192,9 @@ class Kafka(ServerProcess):
     ) -> None:
         java = prepare_kafka()
         self._archive, self._classes = class_archive(), folder / "classes.jsa"
-        writing = [f"-XX:ArchiveClassesAtExit={self._classes}", *SILENT]
-        command = [java[0], *(() if self._archive.exists() else writing), *java[1:]]
+        self._claim = None if self._archive.exists() else claimed(self._archive)
+        writing = [f"-XX:ArchiveClassesAtExit={self._classes}", *SILENT] if self._claim else []
+        command = [java[0], *writing, *java[1:]]
         properties = folder / "server.properties"
         properties.write_text(properties_of(folder, ports, authority))
         super().__init__([*command, "kafka.Kafka", str(properties)], folder, self._answers_clients)
@@ -206,6 +219,8 @@ class Kafka(ServerProcess):
             unfinished = self._archive.with_suffix(f".{os.getpid()}")
             shutil.move(self._classes, unfinished)
             unfinished.replace(self._archive)
+        if self._claim is not None:
+            self._claim.close()
 
     def create(self, partitions: int = 1, **config: str) -> str:
         """A new topic; in the names of its settings, ``_`` stands for a full stop."""
