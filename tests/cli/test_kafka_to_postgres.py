@@ -6,13 +6,17 @@ A plain client of Kafka and ``psql`` say what has to be there.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from examples.kafka_to_postgres import as_row, order_of
+from penstock.connectors import read_kafka
 from tests.cli.processes import RunningCommand, penstock_command
 from tests.cli.test_init import init, pytest_in
 from tests.servers.kafka import Kafka
@@ -23,6 +27,9 @@ pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.timeout(600)]
 ORDERS = 4_000
 PRICES = {"tea": 2.5, "coffee": 3.0, "milk": 1.25}
 START = datetime(2026, 1, 15, 8, tzinfo=UTC)
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "kafka_to_postgres.py"
+PAGE = ROOT / "docs" / "kafka-to-postgres.md"
 RUN = ("run", "pipeline:pipeline", "--config", "penstock.toml")
 
 
@@ -78,7 +85,40 @@ def test_the_files_are_there_and_its_tests_pass(tmp_path: Path) -> None:
     done = init("shop", "--into", str(tmp_path), "--template", "kafka-to-postgres")
     assert done.exit_code == 0, done.output
     tested = pytest_in(tmp_path / "shop")
-    assert "3 passed" in tested.stdout
+    assert "7 passed" in tested.stdout
+
+
+def test_the_program_of_the_page_sends_orders_that_the_pipeline_reads(kafka: Kafka) -> None:
+    topic = f"{kafka.create()}-orders"
+    (program,) = re.findall(r"```python\n(import json\n.*?)```", PAGE.read_text(), re.DOTALL)
+    program = program.replace("localhost:9092", kafka.servers).replace('"orders"', repr(topic))
+    for times in (1, 2):  # the topic is made by the first
+        exec(compile(program, PAGE, "exec"), {})
+        flow = read_kafka(kafka.servers, topic, decode=order_of, until_end=True)
+        messages = flow.to_list().run_sync() or []
+        rows = [as_row(message, PRICES) for message in messages]
+        assert len(rows) == len(kafka.values(topic)) == times * 1_000
+        totals = {
+            product: sum(row["amount"] for row in rows if row["product"] == product)
+            for product in ("tea", "coffee")
+        }
+        assert totals == {"tea": times * 2_500, "coffee": times * 2_997}  # as the page says
+
+
+def test_a_message_that_is_another_kind_of_order_is_named(kafka: Kafka) -> None:
+    topic = kafka.create()
+    sound = b'{"at": "2026-01-15T08:00:12Z", "product": "tea", "quantity": 2}'
+    for changed in (b'{"product": "tea"}', sound.replace(b"2}", b'"two"}'), b"null"):
+        kafka.produce(topic, [sound, changed])
+    dead: list[int] = []
+    settings: dict[str, Any] = {"decode": order_of, "until_end": True}
+    with pytest.raises(ValueError, match=f"{topic}, partition 0, offset 1: KeyError: 'at'"):
+        read_kafka(kafka.servers, topic, **settings).to_list().run_sync()
+    flow = read_kafka(
+        kafka.servers, topic, on_bad=lambda message, error: dead.append(message.offset), **settings
+    )
+    assert len(flow.to_list().run_sync() or []) == 3
+    assert dead == [1, 3, 5]
 
 
 def test_the_totals_are_those_of_psql_and_a_plain_consumer_over_a_kill(
@@ -86,6 +126,7 @@ def test_the_totals_are_those_of_psql_and_a_plain_consumer_over_a_kill(
 ) -> None:
     init("shop", "--into", str(tmp_path), "--template", "kafka-to-postgres")
     folder = tmp_path / "shop"
+    assert (folder / "pipeline.py").read_text() == EXAMPLE.read_text()  # it is what runs here
     topic = filled(kafka, Random(5))
     configured(folder, kafka, topic, postgres_database)
     postgres_database.psql("CREATE TABLE products (product text PRIMARY KEY, price numeric)")

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path
 from threading import Event
 from typing import Any, Final
 
-import fastavro
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -144,6 +141,7 @@ def test_it_ends_where_the_topic_ended_also_if_that_is_no_message(kafka: Kafka) 
         producer.produce(topic, json.dumps({"number": number}).encode())
         producer.flush()
         end()
+    kafka.await_ends(topic)
     assert numbers_of(all_of(read_kafka(kafka.servers, topic, until_end=True))) == [0, 1, 10]
     producer.begin_transaction()  # and stays open
     producer.produce(topic, b"{}")
@@ -167,6 +165,7 @@ def test_messages_that_come_together_with_the_end_are_not_left_out(
     for value in numbers(3):
         producer.produce(topic, value)
     producer.commit_transaction()
+    kafka.await_ends(topic)
     taken = TopicReading._taken
 
     def taken_with_the_end(reading: TopicReading, most: int) -> list[Any]:
@@ -221,6 +220,27 @@ def test_messages_that_cannot_be_decoded_go_to_a_function(kafka: Kafka) -> None:
     rest = read_kafka(kafka.servers, topic, until_end=True, after=messages[1].position,
                       on_bad=lambda message, error: None)  # fmt: skip
     assert numbers_of(all_of(rest)) == [2]
+
+
+def test_a_decode_that_cannot_connect_is_asked_again_for_the_same_message(kafka: Kafka) -> None:
+    topic = topic_of(kafka, 5, 5)
+    refusals = [ConnectionRefusedError("no registry"), TimeoutError("no answer")]
+
+    def decode(value: bytes) -> Any:
+        decoded = json.loads(value)
+        if decoded["number"] % 1_000 == 3 and refusals:
+            raise RuntimeError("the registry is away") from refusals.pop()
+        return decoded
+
+    bad: list[Any] = []
+    told: list[str] = []
+    flow = read_kafka(
+        kafka.servers, topic, until_end=True, decode=decode, on_state=told.append,
+        on_bad=lambda message, error: bad.append(message), reconnect=Retry(backoff=0.001),
+    )  # fmt: skip
+    assert sorted(numbers_of(all_of(flow))) == [*range(5), *range(1_000, 1_005)]
+    assert bad == refusals == []
+    assert sum("decode: RuntimeError: the registry is away" in words for words in told) == 2
 
 
 def test_a_function_for_bad_messages_that_raises_ends_the_flow(kafka: Kafka) -> None:
@@ -297,13 +317,20 @@ def test_a_topic_that_was_made_anew_with_as_many_messages_is_noticed(
         assert meter.lost is None
 
 
-def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed(kafka: Kafka) -> None:
+def test_a_topic_that_is_made_anew_while_it_is_read_is_noticed(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The client goes on at the same offset, and leaves out what is before it."""
+    look, made = TopicReading._look_for_partitions, Event()
+    monkeypatch.setattr(
+        TopicReading, "_look_for_partitions", lambda reading: made.is_set() and look(reading)
+    )
     topic = topic_of(kafka, 3)
     with reading(read_kafka(kafka.servers, topic, look_every=0.1), request=100) as subscriber:
         subscriber.await_elements(3)
         kafka.make_anew(topic)
         kafka.produce(topic, numbers(9, 500))
+        made.set()
         subscriber.await_end()
     subscriber.assert_failed(LookupError, match=f"{topic} was deleted and made anew since it was")
 
@@ -530,37 +557,3 @@ def test_a_broker_that_goes_away_is_waited_for_and_nothing_is_lost(
     found = sorted(numbers_of(subscriber.elements))
     assert found == [*range(50), *range(1_000, 1_050), *range(5_000, 5_020)]
     assert meter.lost == 0
-
-
-PAGE = Path(__file__).parents[2] / "docs" / "connectors.md"
-
-
-def test_the_avro_of_the_page_is_read_and_written(kafka: Kafka) -> None:
-    (example,) = re.findall(
-        r"```python\n(from io import BytesIO\n.*?)```", PAGE.read_text(), re.DOTALL
-    )
-    given, large = kafka.create(), kafka.create()
-    orders = [{"id": number, "total": number * 500.5} for number in range(10)]
-    schema = fastavro.parse_schema(
-        {
-            "type": "record",
-            "name": "Order",
-            "fields": [{"name": "id", "type": "long"}, {"name": "total", "type": "double"}],
-        }
-    )
-    kafka.produce(given, [avro(schema, order) for order in orders])
-    program = example.replace("localhost:9092", kafka.servers)
-    program = program.replace('"orders"', repr(given)).replace('"large-orders"', repr(large))
-    names: dict[str, Any] = {}
-    exec(
-        compile(program.replace("large.subscribe", "large.take(7).subscribe"), PAGE, "exec"), names
-    )
-    assert names["writer"].wait(60)
-    assert names["writer"].error is None
-    assert kafka.values(large) == [avro(schema, order) for order in orders[2:9]]
-
-
-def avro(schema: Any, order: dict[str, Any]) -> bytes:
-    buffer = BytesIO()
-    fastavro.schemaless_writer(buffer, schema, order)
-    return buffer.getvalue()

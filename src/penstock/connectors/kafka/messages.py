@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import groupby, repeat
+from socket import gaierror
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from confluent_kafka import Message
+
+from penstock.connectors.shared.reconnecting import ConnectionLost
+from penstock.runtime import printable
 
 __all__ = [
     "Decode",
@@ -26,6 +30,8 @@ A last number, below zero, tells the topic from another that is made under its n
 
 
 FOLLOWING: Final = (1).__add__
+LOST: Final = (ConnectionError, ConnectionLost, TimeoutError, gaierror)
+"""What a function raises that asks somebody else, such as a registry of schemas."""
 
 
 class KafkaMessage(NamedTuple):
@@ -83,13 +89,13 @@ class MessageDecoder:
         self.error: Exception | None = None
 
     def elements(self, messages: Sequence[Message]) -> list[KafkaMessage]:
-        """An element of each message, up to one that cannot be decoded."""
+        """An element of each message, up to one that cannot be decoded, or not now."""
         elements: list[KafkaMessage] = []
         while messages:
             values, error = self._decoded(messages)
             if values:
                 elements += self._made(messages[: len(values)], values)
-            if error is None:
+            if error is None or self._is_lost(error):
                 break
             bad, messages = messages[len(values)], messages[len(values) + 1 :]
             if not self._is_left_out(self._made([bad], [bad.value()])[0], error):
@@ -170,6 +176,15 @@ class MessageDecoder:
             next_offsets[partition] = offsets[end - 1] + 1
             first = end
         return positions
+
+    def _is_lost(self, error: Exception) -> bool:
+        """Whether a connection of ``decode`` is to blame: the message is to come again."""
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, LOST):
+            cause = cause.__cause__ or cause.__context__  # also one that is not to be shown
+        if cause is not None:
+            self.error = ConnectionLost(f"decode: {type(error).__name__}: {printable(str(error))}")
+        return cause is not None
 
     def _is_left_out(self, message: KafkaMessage, error: Exception) -> bool:
         """Give a message that cannot be decoded to whom it may concern; else that is the end."""

@@ -99,6 +99,7 @@ class TopicReading(PulledSource[Any]):
         read = self._read
         self._trouble = ClientTrouble(CONNECTOR, read.servers, read.options)
         self._gone.clear()  # it is looked for each partition
+        self._decoder.error = None
         self._consumer = Consumer(
             {
                 **DEFAULTS,
@@ -128,7 +129,7 @@ class TopicReading(PulledSource[Any]):
             return None
         if monotonic() >= self._next_look:
             self._look_for_partitions()
-        batch = self._read.batch
+        batch, ends = self._read.batch, self._ends and self._ends.copy()
         try:
             while self._gone:
                 self._go_on(self._gone.pop())
@@ -138,7 +139,12 @@ class TopicReading(PulledSource[Any]):
         if not messages:
             self._trouble.raise_it()
             return ()
-        return decoder.elements(messages) if batch is None else decoder.batches(messages, batch)
+        if batch is not None:
+            return decoder.batches(messages, batch)
+        elements = decoder.elements(messages)
+        if self._decoder.error is not None:
+            self._ends = ends  # the rest may come again
+        return elements
 
     def interrupt(self) -> None:
         """Do not ask a broker again that does not answer."""

@@ -108,6 +108,8 @@ def read_kafka(
     position)``; the messages of a partition come in their order. ``decode`` makes the value of the
     bytes, JSON unless it is another function; ``None`` leaves them as they are. A message that it
     raises for ends the flow, or is given to the function ``on_bad``, with the error, and left out.
+    If it raises ``ConnectionError`` or ``TimeoutError``, or what one of them has caused, it is
+    called again for that message, as ``reconnect`` says.
 
     It begins at ``start``, "earliest" or "latest", or after the position ``after`` of a message:
     the next offset of each partition, in their order. No group is joined and nothing is committed
