@@ -10,9 +10,11 @@ from threading import Event
 from typing import Any
 
 import pytest
+from nats.js import JetStreamContext
 
 from penstock import Flow, Retry
 from penstock.connectors import JetStreamMessage, read_jetstream, write_jetstream
+from penstock.connectors.nats import pulling
 from penstock.connectors.shared.reconnecting import listening
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
@@ -205,6 +207,77 @@ def test_a_stream_that_was_made_anew_is_noticed(nats_server: NatsServer) -> None
         )
     assert values_of(again.to_list().run_sync()) == [0, 1, 2]
     assert lost.counts == [None]
+
+
+def reader_of_three(
+    server: NatsServer, stream: str, **options: Any
+) -> ManualSubscriber[JetStreamMessage]:
+    """One that has read three messages, and wants no more for now."""
+    flow = read_jetstream(server.url, stream, reconnect=QUICKLY, **options)
+    flow.subscribe(subscriber := ManualSubscriber[JetStreamMessage](request=3))
+    subscriber.await_elements(3)
+    return subscriber
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that knows no such consumer does not answer; that is waited for."""
+    monkeypatch.setattr(pulling, "ANSWER", 0.5)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("later", [1, 9])
+def test_a_stream_that_is_made_anew_while_it_is_read_is_noticed(
+    nats_server: NatsServer, later: int
+) -> None:
+    """Also if it has more messages than were read."""
+    stream = nats_server.create(numbers(3))
+    reader = reader_of_three(nats_server, stream)
+    with losses() as lost:
+        again = reader_of_three(nats_server, stream, on_missing="earliest")
+
+    async def make_anew(jetstream: JetStreamContext) -> None:
+        await jetstream.delete_stream(stream)
+        await jetstream.add_stream(name=stream, subjects=[f"{stream}.>"])
+        for message in numbers(later):
+            await jetstream.publish(f"{stream}.a", message)
+
+    nats_server.call(make_anew)
+    for each in (reader, again):
+        each.request(later)
+    reader.await_end()
+    reader.assert_failed(LookupError, match="was made anew before sequence 4 was read, it has")
+    again.await_elements(3 + later)
+    again.cancel()
+    assert values_of(again.elements) == [0, 1, 2, *range(later)]
+    assert lost.counts == [None]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_consumer_that_somebody_deletes_is_made_again(nats_server: NatsServer) -> None:
+    stream = nats_server.create(numbers(3))
+    reader = reader_of_three(nats_server, stream)
+
+    async def delete(jetstream: JetStreamContext) -> None:
+        for consumer in await jetstream.consumers_info(stream):
+            await jetstream.delete_consumer(stream, consumer.name)
+
+    nats_server.call(delete)
+    nats_server.publish(f"{stream}.a", numbers(2))
+    reader.request(2)
+    reader.await_elements(5)
+    reader.cancel()
+    assert values_of(reader.elements) == [0, 1, 2, 0, 1]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_stream_that_is_deleted_is_named(nats_server: NatsServer) -> None:
+    stream = nats_server.create(numbers(3))
+    reader = reader_of_three(nats_server, stream)
+    nats_server.call(lambda jetstream: jetstream.delete_stream(stream))
+    reader.request(1)
+    reader.await_end()
+    reader.assert_failed(LookupError, match=f"has no stream {stream}")
 
 
 def test_a_stream_without_its_first_messages_is_read_from_where_it_begins(

@@ -15,6 +15,7 @@ from penstock.connectors.shared.reconnecting import listening
 from penstock.delivery import DeliveryRefused, Epoch
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
+from tests.connectors.delivery.lives import refused
 from tests.connectors.flights import Departure, Flight
 from tests.servers.redis import RedisServer, running_redis
 
@@ -196,6 +197,54 @@ def test_entries_that_are_removed_between_two_requests_are_missed(
     subscriber.assert_failed(LookupError, match="entries after 4-0 were removed")
 
 
+@pytest.mark.parametrize("read", [2, 3])
+def test_a_stream_that_is_made_anew_with_older_ids_is_noticed(
+    redis_server: RedisServer, stream: str, read: int
+) -> None:
+    """As after a failover to a server whose clock is behind: nobody would see its entries."""
+    filled(redis_server, stream, range(10, 13))
+    readers = [ManualSubscriber[Entry](request=read) for _ in range(2)]
+    with losses() as lost:
+        skipping = read_redis_stream(redis_server.url, stream, on_missing="skip")
+    for reader, flow in zip(
+        readers, (read_redis_stream(redis_server.url, stream), skipping), strict=True
+    ):
+        flow.subscribe(reader)
+        reader.await_elements(read)
+    redis_server.command("DEL", stream)
+    filled(redis_server, stream, range(2))
+    for reader in readers:
+        reader.request(2)
+    readers[0].await_end()
+    readers[0].assert_failed(LookupError, match="was made anew, or its .*; it has 1-0 to 2-0; on_")
+    readers[1].await_elements(read + 2)
+    readers[1].cancel()
+    assert numbers_of(readers[1].elements) == [*range(10, 10 + read), 0, 1]
+    assert len(lost.words) == 1
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_stream_that_is_deleted_is_missed_by_those_who_had_not_read_it(
+    redis_server: RedisServer, stream: str, behind: bool
+) -> None:
+    filled(redis_server, stream, range(5))
+    read = 2 if behind else 5
+    read_redis_stream(redis_server.url, stream).subscribe(
+        reader := ManualSubscriber[Entry](request=read)
+    )
+    reader.await_elements(read)
+    redis_server.command("DEL", stream)
+    filled(redis_server, stream, range(20, 22))
+    reader.request(2)
+    if behind:
+        reader.await_end()
+        reader.assert_failed(LookupError, match="was made anew, or its .* after 2-0 was read; it")
+    else:
+        reader.await_elements(7)
+        reader.cancel()
+        assert numbers_of(reader.elements) == [0, 1, 2, 3, 4, 20, 21]
+
+
 def test_a_reader_who_has_read_all_does_not_miss_what_is_trimmed_behind_it(
     redis_server: RedisServer, stream: str
 ) -> None:
@@ -355,9 +404,27 @@ def test_the_stream_of_another_checkpoint_is_refused(
     sink.commit(0)
     sink.close()
     other = write_redis_stream(redis_server.url, stream).sink
-    for refused in (other.check, other.open):
+    for attempt in (other.check, other.open):
         with pytest.raises(DeliveryRefused, match="written from another checkpoint"):
-            refused(Epoch.begun())
+            attempt(Epoch.begun())
+
+
+def test_a_server_that_may_evict_the_mark_is_refused(
+    redis_server: RedisServer, stream: str
+) -> None:
+    def set_memory(most: str, policy: str) -> None:
+        redis_server.command("CONFIG", "SET", "maxmemory", most, "maxmemory-policy", policy)
+
+    set_memory("1gb", "allkeys-lru")
+    try:
+        line = refused(write_redis_stream(redis_server.url, stream), Epoch.begun())
+        assert "can be evicted, and so can the mark" in line
+        assert "maxmemory-policy allkeys-lru; take noeviction or one of volatile-*" in line
+        assert written(write_redis_stream(redis_server.url, stream), {"n": 1}) is None
+        set_memory("1gb", "volatile-lru")
+        assert write_redis_stream(redis_server.url, stream).sink.check(Epoch.begun())
+    finally:
+        set_memory("0", "noeviction")
 
 
 def test_two_who_write_at_once_are_noticed(redis_server: RedisServer, stream: str) -> None:
