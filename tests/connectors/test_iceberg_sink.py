@@ -15,9 +15,10 @@ from pyiceberg.catalog import Catalog
 from penstock import Flow
 from penstock.connectors import Writer, write_iceberg
 from penstock.delivery import DeliveryRefused, Epoch
-from tests.connectors.delivery.lives import Checkpoint, live, refused
+from tests.connectors.delivery.lives import Checkpoint, lived, refused
 from tests.connectors.flights import Departure, Flight
 from tests.lake.iceberg import catalog_in, iceberg_rows, settings_in
+from tests.lake.numbered import numbers
 
 PATIENCE = 60
 NAME = "lake.rows"
@@ -36,21 +37,12 @@ def written(writer: Writer, *elements: Any) -> None:
     assert writer.error is None
 
 
-def lived(checkpoint: Checkpoint, writer: Writer, batches: list[list[Any]]) -> None:
-    for _ in live(checkpoint, writer, batches):
-        pass
-
-
 def seen(catalog: Catalog) -> list[Any]:
     """Two readers agree on the rows, in any order."""
     rows = iceberg_rows(catalog)
     other = catalog.load_table(NAME).scan().to_arrow().to_pylist()
     assert sorted(map(repr, other)) == sorted(map(repr, rows))
     return rows
-
-
-def numbers(*given: int) -> list[dict[str, int]]:
-    return [{"n": number} for number in given]
 
 
 def test_rows_and_batches_become_one_table(catalog: Catalog, tmp_path: Path) -> None:
@@ -177,54 +169,6 @@ def test_rows_of_others_stay_and_may_come_within_a_commit(catalog: Catalog) -> N
     sink.commit(0)
     sink.close()
     assert sorted(row["n"] for row in seen(catalog)) == [1, 9, 9]
-
-
-def test_two_pipelines_have_a_name_each(catalog: Catalog) -> None:
-    first, second = Checkpoint(), Checkpoint()
-    lived(first, write_iceberg(catalog, NAME, name="first"), [numbers(1)])
-    lived(second, write_iceberg(catalog, NAME, name="second"), [numbers(2)])
-    lived(first, write_iceberg(catalog, NAME, name="first"), [numbers(1), numbers(3)])
-    assert seen(catalog) == numbers(1, 2, 3)
-
-
-def test_another_and_an_older_checkpoint_are_refused(catalog: Catalog) -> None:
-    checkpoint = Checkpoint()
-    lived(checkpoint, write_iceberg(catalog, NAME), [numbers(1), numbers(2)])
-    writer = write_iceberg(catalog, NAME)
-    assert "was written from another checkpoint" in refused(writer, Epoch.begun())
-    older = Epoch.begun(checkpoint.starts, 0)
-    assert "it was restored from an older backup" in refused(writer, older)
-    assert seen(catalog) == numbers(1, 2)
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-def test_a_rival_within_the_commit_is_refused(catalog: Catalog, is_there: bool) -> None:
-    """Between the look at the mark and the commit another run of the same batch comes through."""
-    epoch = Epoch.begun()
-    if is_there:
-        table = pyarrow.table({"n": [0]})
-        catalog.create_table(NAME, table.schema).append(table)
-    sink: Any = write_iceberg(catalog, NAME).sink
-    rival: Any = write_iceberg(catalog, NAME).sink
-    sink.open(epoch)
-    sink.begin(0)
-    sink({"n": 1})
-    store = sink.store
-
-    def late(*arguments: Any) -> None:
-        rival.open(Epoch.begun(epoch.starts))
-        rival.begin(0)
-        rival({"n": 1})
-        rival.commit(0)
-        rival.close()
-        store(*arguments)
-
-    sink.store = late
-    with pytest.raises(DeliveryRefused, match="was written by another pipeline since") as caught:
-        sink.commit(0)
-    assert "\n" not in str(caught.value)
-    sink.close()
-    assert seen(catalog) == numbers(*[0] * is_there, 1)
 
 
 def test_a_catalog_or_namespace_that_is_not_there_is_refused(

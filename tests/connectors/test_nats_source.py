@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -15,10 +13,10 @@ from nats.js import JetStreamContext
 from penstock import Flow, Retry
 from penstock.connectors import JetStreamMessage, read_jetstream, write_jetstream
 from penstock.connectors.nats import pulling
-from penstock.connectors.shared.reconnecting import listening
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
 from tests.connectors.authority import Authority
+from tests.connectors.losses import losses
 from tests.servers.nats import NatsServer, running_nats
 
 pytestmark = [pytest.mark.nats, pytest.mark.timeout(120)]
@@ -150,31 +148,6 @@ def test_the_source_keeps_all_rules(nats_server: NatsServer, search_briefly: Non
 
 
 # What is missing.
-
-
-class Losses:
-    """What a source says that it has lost."""
-
-    def __init__(self) -> None:
-        self.counts: list[int | None] = []
-
-    def connects_to(self, url: str) -> None:
-        assert "s3cret" not in url
-
-    def has_advice(self, words: str) -> None:
-        pass
-
-    def has_trouble(self, words: str) -> None:
-        assert "s3cret" not in words
-
-    def has_lost(self, elements: int | None, words: str) -> None:
-        self.counts.append(elements)
-
-
-@contextmanager
-def losses() -> Iterator[Losses]:
-    with listening(found := Losses()):
-        yield found
 
 
 def test_messages_that_retention_has_deleted_are_missed(nats_server: NatsServer) -> None:

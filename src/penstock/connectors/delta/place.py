@@ -54,9 +54,14 @@ class DeltaPlace:
     def __str__(self) -> str:
         return shown_address(self.uri) if self.folder is None else self.uri
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no such folder; of a store, that is not known."""
+        return self.folder is not None and not (self.folder / LOG).is_dir()
+
     def load(self, version: int | None = None) -> DeltaTable | None:
         """The table, its newest version unless another one is named; ``None`` if it is none."""
-        if self.folder is not None and not (self.folder / LOG).is_dir():
+        if self.is_gone:
             return None  # the library would make the folder
         try:
             return DeltaTable(self.uri, version=version, storage_options=self.options or None)

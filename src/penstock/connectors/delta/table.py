@@ -54,7 +54,7 @@ class DeltaSink(LakeTable):
     def load(self, *, check: bool = False) -> pyarrow.Schema | None:
         """The newest version; a folder with other files is refused."""
         try:
-            if self._table is None:
+            if self._table is None or self._place.is_gone:
                 self._table = self._place.load()
             else:
                 self._table.update_incremental()
@@ -74,8 +74,11 @@ class DeltaSink(LakeTable):
         """The two numbers, as a mark."""
         if self._table is None:
             return None
-        batch = self._table.transaction_version(self._mark_name)
-        run = self._table.transaction_version(self._mark_name + RUN)
+        try:
+            batch = self._table.transaction_version(self._mark_name)
+            run = self._table.transaction_version(self._mark_name + RUN)
+        except (DeltaError, OSError) as error:
+            raise DeliveryRefused(f"{self.name} cannot be read: {words_of(error)}") from None
         if batch is None or run is None:
             return None
         return json.dumps({"run": run.to_bytes(RUN_BYTES, signed=True).hex(), "batch": batch})
