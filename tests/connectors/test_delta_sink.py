@@ -208,6 +208,18 @@ def test_partitions_are_those_that_were_said(table: Path) -> None:
     assert sorted(map(repr, found)) == sorted(map(repr, [*rows, *rows]))
 
 
+def test_a_folder_in_which_somebody_is_about_to_make_a_table_is_no_hindrance(table: Path) -> None:
+    """Another process has made the folder of the log, and not yet the first version in it."""
+    sink = write_delta(table).sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
+    sink({"n": 1})
+    (table / "_delta_log").mkdir(parents=True)
+    sink.commit(0)
+    sink.close()
+    assert seen(table) == numbers(1)
+
+
 def test_places_that_are_no_table_are_refused(table: Path) -> None:
     table.mkdir()
     assert write_delta(table).sink.check(None) == f"makes the Delta table {table}"
@@ -241,6 +253,10 @@ def test_arguments_that_cannot_be_used_are_refused_at_once(tmp_path: Path) -> No
 
 def test_credentials_are_never_shown() -> None:
     sink: Any = write_delta(
-        "s3://me:secret@bucket/flights", storage_options={"aws_secret_access_key": "secret"}
+        "s3://bucket/flights?token=secret", storage_options={"aws_secret_access_key": "secret"}
     ).sink
     assert "secret" not in f"{sink.name} {sink._place!r} {sink._place}"
+    for address in ("s3://me:secret@bucket/flights", "s3://me:secret@no bucket/flights"):
+        with pytest.raises(ValueError, match="has a password in it, .* storage_options=") as caught:
+            write_delta(address)
+        assert "secret" not in str(caught.value)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from nats.js import JetStreamContext
+from nats.js.api import RetentionPolicy
 
 from penstock import Flow, Retry
 from penstock.connectors import JetStreamMessage, read_jetstream, write_jetstream
@@ -358,6 +359,16 @@ def test_what_is_to_be_secret_is_not_sent_in_the_clear(nats_server: NatsServer) 
 def test_a_stream_that_is_not_there_is_named(nats_server: NatsServer) -> None:
     with pytest.raises(LookupError, match=f"{nats_server.address} has no stream none"):
         read_jetstream(nats_server.url, "none").last().run_sync()
+
+
+def test_a_stream_whose_messages_go_when_they_are_read_is_refused(
+    nats_server: NatsServer,
+) -> None:
+    stream = nats_server.create(numbers(3), retention=RetentionPolicy.WORK_QUEUE)
+    flow = read_jetstream(nats_server.url, stream, until_end=True)
+    with pytest.raises(ValueError, match=f"{stream} at .* has retention=workqueue, so it gives"):
+        flow.to_list().run_sync()
+    assert nats_server.seen(stream)["state"]["messages"] == 3
 
 
 def test_a_subject_that_the_stream_does_not_have_is_refused(nats_server: NatsServer) -> None:

@@ -301,6 +301,13 @@ def test_what_is_no_stream_is_refused(redis_server: RedisServer, stream: str) ->
 # The sink.
 
 
+def test_bytes_that_are_no_text_are_named(redis_server: RedisServer, stream: str) -> None:
+    assert written(write_redis_stream(redis_server.url, stream), {"n": b"\xff"}) is None
+    flow = read_redis_stream(redis_server.url, stream)
+    with pytest.raises(ValueError, match=f"an entry after 0-0 of the stream {stream} at .*no text"):
+        flow.to_list().run_sync()
+
+
 def test_elements_become_entries(redis_server: RedisServer, stream: str) -> None:
     elements = [{"origin": "JFK", "delay": 12}, Flight("é", 1.5), Departure("LGA", 0.5)]
     assert written(write_redis_stream(redis_server.url, stream), *elements) is None

@@ -15,7 +15,7 @@ import pyarrow
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from penstock.connectors.delta.place import DeltaPlace, words_of
+from penstock.connectors.delta.place import LOG, DeltaPlace, words_of
 from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.lake_table import LakeTable, MarkChanged
 from penstock.delivery import DeliveryRefused
@@ -160,7 +160,8 @@ class DeltaSink(LakeTable):
             require_writable(CONNECTOR, folder.parent)
             return
         require_writable(CONNECTOR, folder)
-        if others := sorted(path.name for path in folder.iterdir()):
+        others = sorted(path.name for path in folder.iterdir())
+        if others not in ([], [LOG]):  # somebody may be about to make the first version
             raise DeliveryRefused(
                 f"{CONNECTOR}: the folder {folder} holds {others[0]} and is no Delta table; give "
                 "one that is empty, or another name"

@@ -8,10 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from nats.aio.msg import Msg
+from nats.js.api import RetentionPolicy
 from nats.js.errors import NotFoundError
 
 from penstock.connectors.nats.connecting import JetStreamAccess, NatsConnection
-from penstock.connectors.nats.messages import Decode, JetStreamMessage, OnBad, StreamDecoder
+from penstock.connectors.nats.messages import (
+    CONNECTOR,
+    Decode,
+    JetStreamMessage,
+    OnBad,
+    StreamDecoder,
+)
 from penstock.connectors.nats.pulling import Puller, StreamState, place_of, state_of
 from penstock.connectors.nats.sequences import Missing, OnMissing, Start
 from penstock.connectors.shared.pulled_source import PulledSource
@@ -133,6 +140,12 @@ class JetStreamReading(PulledSource[JetStreamMessage]):
     def _look(self) -> None:
         """See that the next message is there."""
         state = self._run(self._state())
+        if state.config.retention == RetentionPolicy.WORK_QUEUE:
+            raise ValueError(
+                f"{CONNECTOR}: {self._read.access.name} has retention=workqueue, so it gives "
+                "messages only to those who acknowledge and thereby delete them; read one with "
+                "retention=limits, which may have this one as its source"
+            )
         self._require_same_stream(state)
         extent = state.extent
         if self._next is not None:

@@ -70,10 +70,10 @@ def read_redis_stream(
 
     Replay: position, the id of the entry.
 
-    Errors: ``ValueError`` for what is no stream; ``LookupError`` for entries that are missing, with
-    the ids of the first and the last one that are there; ``ConnectionError`` if the server does not
-    let us in, or ``reconnect`` gives up. At once: ``ValueError`` for a url that is not ``redis://``
-    or ``rediss://``, and for an id that is none.
+    Errors: ``ValueError`` for what is no stream, or bytes that are no text; ``LookupError`` for
+    entries that are missing, with the ids of the first and the last one that are there;
+    ``ConnectionError`` if the server does not let us in, or ``reconnect`` gives up. At once:
+    ``ValueError`` for a url that is not ``redis://`` or ``rediss://``, and for an id that is none.
 
     Example:
         >>> from penstock.connectors import read_redis_stream
@@ -201,7 +201,13 @@ class StreamReading(PulledSource[Entry]):
                 all_three.xread({stream: last}, count=most)
                 all_three.xinfo_stream(stream)
                 all_three.xrange(stream, last, last)
-                found, info, same = all_three.execute(raise_on_error=False)
+                try:
+                    found, info, same = all_three.execute(raise_on_error=False)
+                except UnicodeDecodeError as error:
+                    raise ValueError(
+                        f"{NAME}: an entry after {last} of {self._access.name} has a field that is "
+                        f"no text: {error}"
+                    ) from None
             if isinstance(info, Exception) and "no such key" in str(info):
                 return [], StreamInfo(None), False
             for answer in (found, info, same):
