@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pyarrow
@@ -13,7 +14,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from penstock import Flow
-from penstock.connectors import Writer, write_iceberg
+from penstock.connectors import Writer, read_iceberg, write_iceberg
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.delivery.lives import Checkpoint, lived, refused
 from tests.connectors.flights import Departure, Flight
@@ -194,3 +195,15 @@ def test_arguments_that_cannot_be_used_are_refused_at_once(catalog: Catalog) -> 
         make(catalog, NAME, schema="n long")
     sink = make({"uri": "secret"}, NAME).sink
     assert "secret" not in f"{sink.name} {sink._place!r}"
+
+
+@pytest.mark.parametrize("uri", ["me:s3cret@host", "http://me:s3cret@127.0.0.1:9", "me:s3c@ret@x"])
+@pytest.mark.parametrize("kind", ["rest", "sql"])
+def test_a_password_in_the_address_of_a_catalog_is_not_shown(uri: str, kind: str) -> None:
+    settings = {"type": kind, "uri": uri, "warehouse": "s3://bucket"}
+    line = refused(write_iceberg(settings, NAME), None)
+    assert "cannot be loaded" in line
+    assert "s3c" not in line
+    with pytest.raises(ValueError, match=r"read_iceberg: lake.rows: ") as caught:
+        read_iceberg(settings, NAME).to_list().run_sync()
+    assert "s3c" not in "".join(format_exception(caught.value))

@@ -237,7 +237,7 @@ class DeltaRows:
                 f"{CONNECTOR}: {self._place} uses what the library cannot read: {words_of(error)}"
             ) from None
         except (DeltaError, pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{CONNECTOR}: {self._place}: {where}{words_of(error)}") from error
+            raise ValueError(f"{CONNECTOR}: {self._place}: {where}{words_of(error)}") from None
 
 
 def commit_of(files: FileSystem, version: int) -> tuple[int, int] | None:
