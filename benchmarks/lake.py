@@ -181,7 +181,7 @@ def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
             ARROW_ROWS,
             partial(given_alone, alone, pyarrow.Table.from_batches, arrow, places),
             partial(given, make, arrow, places),
-            BY_BATCH,
+            None if bar is None else BY_BATCH,
         )
     return cases
 

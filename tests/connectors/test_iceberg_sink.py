@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import pyarrow
@@ -13,11 +14,12 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from penstock import Flow
-from penstock.connectors import Writer, write_iceberg
+from penstock.connectors import Writer, read_iceberg, write_iceberg
 from penstock.delivery import DeliveryRefused, Epoch
-from tests.connectors.delivery.lives import Checkpoint, live, refused
+from tests.connectors.delivery.lives import Checkpoint, lived, refused
 from tests.connectors.flights import Departure, Flight
 from tests.lake.iceberg import catalog_in, iceberg_rows, settings_in
+from tests.lake.numbered import numbers
 
 PATIENCE = 60
 NAME = "lake.rows"
@@ -36,21 +38,12 @@ def written(writer: Writer, *elements: Any) -> None:
     assert writer.error is None
 
 
-def lived(checkpoint: Checkpoint, writer: Writer, batches: list[list[Any]]) -> None:
-    for _ in live(checkpoint, writer, batches):
-        pass
-
-
 def seen(catalog: Catalog) -> list[Any]:
     """Two readers agree on the rows, in any order."""
     rows = iceberg_rows(catalog)
     other = catalog.load_table(NAME).scan().to_arrow().to_pylist()
     assert sorted(map(repr, other)) == sorted(map(repr, rows))
     return rows
-
-
-def numbers(*given: int) -> list[dict[str, int]]:
-    return [{"n": number} for number in given]
 
 
 def test_rows_and_batches_become_one_table(catalog: Catalog, tmp_path: Path) -> None:
@@ -179,54 +172,6 @@ def test_rows_of_others_stay_and_may_come_within_a_commit(catalog: Catalog) -> N
     assert sorted(row["n"] for row in seen(catalog)) == [1, 9, 9]
 
 
-def test_two_pipelines_have_a_name_each(catalog: Catalog) -> None:
-    first, second = Checkpoint(), Checkpoint()
-    lived(first, write_iceberg(catalog, NAME, name="first"), [numbers(1)])
-    lived(second, write_iceberg(catalog, NAME, name="second"), [numbers(2)])
-    lived(first, write_iceberg(catalog, NAME, name="first"), [numbers(1), numbers(3)])
-    assert seen(catalog) == numbers(1, 2, 3)
-
-
-def test_another_and_an_older_checkpoint_are_refused(catalog: Catalog) -> None:
-    checkpoint = Checkpoint()
-    lived(checkpoint, write_iceberg(catalog, NAME), [numbers(1), numbers(2)])
-    writer = write_iceberg(catalog, NAME)
-    assert "was written from another checkpoint" in refused(writer, Epoch.begun())
-    older = Epoch.begun(checkpoint.starts, 0)
-    assert "it was restored from an older backup" in refused(writer, older)
-    assert seen(catalog) == numbers(1, 2)
-
-
-@pytest.mark.parametrize("is_there", [True, False])
-def test_a_rival_within_the_commit_is_refused(catalog: Catalog, is_there: bool) -> None:
-    """Between the look at the mark and the commit another run of the same batch comes through."""
-    epoch = Epoch.begun()
-    if is_there:
-        table = pyarrow.table({"n": [0]})
-        catalog.create_table(NAME, table.schema).append(table)
-    sink: Any = write_iceberg(catalog, NAME).sink
-    rival: Any = write_iceberg(catalog, NAME).sink
-    sink.open(epoch)
-    sink.begin(0)
-    sink({"n": 1})
-    store = sink.store
-
-    def late(*arguments: Any) -> None:
-        rival.open(Epoch.begun(epoch.starts))
-        rival.begin(0)
-        rival({"n": 1})
-        rival.commit(0)
-        rival.close()
-        store(*arguments)
-
-    sink.store = late
-    with pytest.raises(DeliveryRefused, match="was written by another pipeline since") as caught:
-        sink.commit(0)
-    assert "\n" not in str(caught.value)
-    sink.close()
-    assert seen(catalog) == numbers(*[0] * is_there, 1)
-
-
 def test_a_catalog_or_namespace_that_is_not_there_is_refused(
     catalog: Catalog, tmp_path: Path
 ) -> None:
@@ -250,3 +195,15 @@ def test_arguments_that_cannot_be_used_are_refused_at_once(catalog: Catalog) -> 
         make(catalog, NAME, schema="n long")
     sink = make({"uri": "secret"}, NAME).sink
     assert "secret" not in f"{sink.name} {sink._place!r}"
+
+
+@pytest.mark.parametrize("uri", ["me:s3cret@host", "http://me:s3cret@127.0.0.1:9", "me:s3c@ret@x"])
+@pytest.mark.parametrize("kind", ["rest", "sql"])
+def test_a_password_in_the_address_of_a_catalog_is_not_shown(uri: str, kind: str) -> None:
+    settings = {"type": kind, "uri": uri, "warehouse": "s3://bucket"}
+    line = refused(write_iceberg(settings, NAME), None)
+    assert "cannot be loaded" in line
+    assert "s3c" not in line
+    with pytest.raises(ValueError, match=r"read_iceberg: lake.rows: ") as caught:
+        read_iceberg(settings, NAME).to_list().run_sync()
+    assert "s3c" not in "".join(format_exception(caught.value))

@@ -13,15 +13,16 @@ from deltalake import DeltaTable
 from penstock import Flow
 from penstock.connectors import Writer, read_delta, read_iceberg, write_delta, write_iceberg
 from penstock.delivery import DeliveryRefused, Epoch
-from tests.connectors.delivery.lives import Checkpoint, live, refused
+from tests.connectors.delivery.lives import Checkpoint, live, lived, refused
 from tests.lake.iceberg import catalog_of
+from tests.lake.numbered import numbers
 from tests.lake.on_s3 import delta_options, delta_rows_at, iceberg_rows_at, iceberg_settings
+from tests.lake.tables import NAME
 from tests.servers.forwarder import forwarding
 from tests.servers.s3 import S3Server, running_s3
 
 pytestmark = [pytest.mark.s3, pytest.mark.timeout(120)]
 
-NAME = "lake.rows"
 SECRET = "s3cret"
 
 
@@ -61,15 +62,6 @@ def iceberg_table(server: S3Server, folder: Path) -> Table:
 def table(request: pytest.FixtureRequest, s3_server: S3Server, tmp_path: Path) -> Table:
     made: Table = request.param(s3_server, tmp_path)
     return made
-
-
-def lived(checkpoint: Checkpoint, writer: Writer, batches: list[list[Any]]) -> None:
-    for _ in live(checkpoint, writer, batches):
-        pass
-
-
-def numbers(*given: int) -> list[dict[str, int]]:
-    return [{"n": number} for number in given]
 
 
 def test_each_row_is_there_once_over_restarts_amid_a_batch(table: Table) -> None:
@@ -131,6 +123,7 @@ def test_a_commit_whose_answer_is_lost_is_known_again(
     assert delta_rows_at(s3_server, place, tmp_path) == numbers(0, 1, 2)
 
 
+@pytest.mark.full
 def test_who_is_not_let_in_is_told_so_without_the_secret(tmp_path: Path) -> None:
     with running_s3(strict=True) as server:
         options = delta_options(server.url)

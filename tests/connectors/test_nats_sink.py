@@ -98,6 +98,11 @@ def test_what_cannot_be_published_is_shown(
     assert nats_server.messages(stream) == []
 
 
+def test_a_number_that_json_does_not_have_is_shown(nats_server: NatsServer) -> None:
+    error = written(write(nats_server, nats_server.create()), {"delay": float("nan")})
+    assert str(error).startswith("{'delay': nan} has no form in JSON: Out of range")
+
+
 def test_a_message_that_the_stream_refuses_is_named(nats_server: NatsServer) -> None:
     stream = nats_server.create(max_msg_size=100)
     error = written(write(nats_server, stream), "short", "x" * 100)

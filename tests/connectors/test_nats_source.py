@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
+from nats.js import JetStreamContext
+from nats.js.api import RetentionPolicy
 
 from penstock import Flow, Retry
 from penstock.connectors import JetStreamMessage, read_jetstream, write_jetstream
-from penstock.connectors.shared.reconnecting import listening
+from penstock.connectors.nats import pulling
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
 from tests.connectors.authority import Authority
+from tests.connectors.losses import losses
 from tests.servers.nats import NatsServer, running_nats
 
 pytestmark = [pytest.mark.nats, pytest.mark.timeout(120)]
@@ -150,31 +151,6 @@ def test_the_source_keeps_all_rules(nats_server: NatsServer, search_briefly: Non
 # What is missing.
 
 
-class Losses:
-    """What a source says that it has lost."""
-
-    def __init__(self) -> None:
-        self.counts: list[int | None] = []
-
-    def connects_to(self, url: str) -> None:
-        assert "s3cret" not in url
-
-    def has_advice(self, words: str) -> None:
-        pass
-
-    def has_trouble(self, words: str) -> None:
-        assert "s3cret" not in words
-
-    def has_lost(self, elements: int | None, words: str) -> None:
-        self.counts.append(elements)
-
-
-@contextmanager
-def losses() -> Iterator[Losses]:
-    with listening(found := Losses()):
-        yield found
-
-
 def test_messages_that_retention_has_deleted_are_missed(nats_server: NatsServer) -> None:
     stream = nats_server.create(numbers(10))
     purge(nats_server, stream, 7)
@@ -205,6 +181,77 @@ def test_a_stream_that_was_made_anew_is_noticed(nats_server: NatsServer) -> None
         )
     assert values_of(again.to_list().run_sync()) == [0, 1, 2]
     assert lost.counts == [None]
+
+
+def reader_of_three(
+    server: NatsServer, stream: str, **options: Any
+) -> ManualSubscriber[JetStreamMessage]:
+    """One that has read three messages, and wants no more for now."""
+    flow = read_jetstream(server.url, stream, reconnect=QUICKLY, **options)
+    flow.subscribe(subscriber := ManualSubscriber[JetStreamMessage](request=3))
+    subscriber.await_elements(3)
+    return subscriber
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that knows no such consumer does not answer; that is waited for."""
+    monkeypatch.setattr(pulling, "ANSWER", 0.5)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("later", [1, 9])
+def test_a_stream_that_is_made_anew_while_it_is_read_is_noticed(
+    nats_server: NatsServer, later: int
+) -> None:
+    """Also if it has more messages than were read."""
+    stream = nats_server.create(numbers(3))
+    reader = reader_of_three(nats_server, stream)
+    with losses() as lost:
+        again = reader_of_three(nats_server, stream, on_missing="earliest")
+
+    async def make_anew(jetstream: JetStreamContext) -> None:
+        await jetstream.delete_stream(stream)
+        await jetstream.add_stream(name=stream, subjects=[f"{stream}.>"])
+        for message in numbers(later):
+            await jetstream.publish(f"{stream}.a", message)
+
+    nats_server.call(make_anew)
+    for each in (reader, again):
+        each.request(later)
+    reader.await_end()
+    reader.assert_failed(LookupError, match="was made anew before sequence 4 was read, it has")
+    again.await_elements(3 + later)
+    again.cancel()
+    assert values_of(again.elements) == [0, 1, 2, *range(later)]
+    assert lost.counts == [None]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_consumer_that_somebody_deletes_is_made_again(nats_server: NatsServer) -> None:
+    stream = nats_server.create(numbers(3))
+    reader = reader_of_three(nats_server, stream)
+
+    async def delete(jetstream: JetStreamContext) -> None:
+        for consumer in await jetstream.consumers_info(stream):
+            await jetstream.delete_consumer(stream, consumer.name)
+
+    nats_server.call(delete)
+    nats_server.publish(f"{stream}.a", numbers(2))
+    reader.request(2)
+    reader.await_elements(5)
+    reader.cancel()
+    assert values_of(reader.elements) == [0, 1, 2, 0, 1]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_stream_that_is_deleted_is_named(nats_server: NatsServer) -> None:
+    stream = nats_server.create(numbers(3))
+    reader = reader_of_three(nats_server, stream)
+    nats_server.call(lambda jetstream: jetstream.delete_stream(stream))
+    reader.request(1)
+    reader.await_end()
+    reader.assert_failed(LookupError, match=f"has no stream {stream}")
 
 
 def test_a_stream_without_its_first_messages_is_read_from_where_it_begins(
@@ -312,6 +359,16 @@ def test_what_is_to_be_secret_is_not_sent_in_the_clear(nats_server: NatsServer) 
 def test_a_stream_that_is_not_there_is_named(nats_server: NatsServer) -> None:
     with pytest.raises(LookupError, match=f"{nats_server.address} has no stream none"):
         read_jetstream(nats_server.url, "none").last().run_sync()
+
+
+def test_a_stream_whose_messages_go_when_they_are_read_is_refused(
+    nats_server: NatsServer,
+) -> None:
+    stream = nats_server.create(numbers(3), retention=RetentionPolicy.WORK_QUEUE)
+    flow = read_jetstream(nats_server.url, stream, until_end=True)
+    with pytest.raises(ValueError, match=f"{stream} at .* has retention=workqueue, so it gives"):
+        flow.to_list().run_sync()
+    assert nats_server.seen(stream)["state"]["messages"] == 3
 
 
 def test_a_subject_that_the_stream_does_not_have_is_refused(nats_server: NatsServer) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from threading import Event
 from typing import Any
 
@@ -11,11 +9,12 @@ import pytest
 
 from penstock import Flow, Retry, collect_undelivered
 from penstock.connectors import Entry, Writer, read_redis_stream, write_redis_stream
-from penstock.connectors.shared.reconnecting import listening
 from penstock.delivery import DeliveryRefused, Epoch
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
+from tests.connectors.delivery.lives import refused
 from tests.connectors.flights import Departure, Flight
+from tests.connectors.losses import losses
 from tests.servers.redis import RedisServer, running_redis
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
@@ -128,31 +127,6 @@ def test_the_source_keeps_all_rules(redis_server: RedisServer, search_briefly: N
     ).raise_if_failed()
 
 
-class Losses:
-    """What a source says that it has lost."""
-
-    def __init__(self) -> None:
-        self.words: list[str] = []
-
-    def connects_to(self, url: str) -> None:
-        assert "s3cret" not in url
-
-    def has_advice(self, words: str) -> None:
-        pass
-
-    def has_trouble(self, words: str) -> None:
-        assert "s3cret" not in words
-
-    def has_lost(self, elements: int | None, words: str) -> None:
-        self.words.append(words)
-
-
-@contextmanager
-def losses() -> Iterator[Losses]:
-    with listening(found := Losses()):
-        yield found
-
-
 def test_entries_that_were_trimmed_before_they_were_read_are_missed(
     redis_server: RedisServer, stream: str
 ) -> None:
@@ -166,7 +140,7 @@ def test_entries_that_were_trimmed_before_they_were_read_are_missed(
             redis_server.url, stream, after="3-0", until_end=True, on_missing="skip"
         )
     assert numbers_of(flow.to_list().run_sync() or []) == [6, 7, 8, 9]
-    assert len(lost.words) == 1
+    assert lost.counts == [None]
 
 
 def test_a_stream_that_was_trimmed_is_read_from_its_beginning(
@@ -194,6 +168,54 @@ def test_entries_that_are_removed_between_two_requests_are_missed(
     subscriber.request(1)
     subscriber.await_end()
     subscriber.assert_failed(LookupError, match="entries after 4-0 were removed")
+
+
+@pytest.mark.parametrize("read", [2, 3])
+def test_a_stream_that_is_made_anew_with_older_ids_is_noticed(
+    redis_server: RedisServer, stream: str, read: int
+) -> None:
+    """As after a failover to a server whose clock is behind: nobody would see its entries."""
+    filled(redis_server, stream, range(10, 13))
+    readers = [ManualSubscriber[Entry](request=read) for _ in range(2)]
+    with losses() as lost:
+        skipping = read_redis_stream(redis_server.url, stream, on_missing="skip")
+    for reader, flow in zip(
+        readers, (read_redis_stream(redis_server.url, stream), skipping), strict=True
+    ):
+        flow.subscribe(reader)
+        reader.await_elements(read)
+    redis_server.command("DEL", stream)
+    filled(redis_server, stream, range(2))
+    for reader in readers:
+        reader.request(2)
+    readers[0].await_end()
+    readers[0].assert_failed(LookupError, match="was made anew, or its .*; it has 1-0 to 2-0; on_")
+    readers[1].await_elements(read + 2)
+    readers[1].cancel()
+    assert numbers_of(readers[1].elements) == [*range(10, 10 + read), 0, 1]
+    assert lost.counts == [None]
+
+
+@pytest.mark.parametrize("behind", [True, False])
+def test_a_stream_that_is_deleted_is_missed_by_those_who_had_not_read_it(
+    redis_server: RedisServer, stream: str, behind: bool
+) -> None:
+    filled(redis_server, stream, range(5))
+    read = 2 if behind else 5
+    read_redis_stream(redis_server.url, stream).subscribe(
+        reader := ManualSubscriber[Entry](request=read)
+    )
+    reader.await_elements(read)
+    redis_server.command("DEL", stream)
+    filled(redis_server, stream, range(20, 22))
+    reader.request(2)
+    if behind:
+        reader.await_end()
+        reader.assert_failed(LookupError, match="was made anew, or its .* after 2-0 was read; it")
+    else:
+        reader.await_elements(7)
+        reader.cancel()
+        assert numbers_of(reader.elements) == [0, 1, 2, 3, 4, 20, 21]
 
 
 def test_a_reader_who_has_read_all_does_not_miss_what_is_trimmed_behind_it(
@@ -279,6 +301,13 @@ def test_what_is_no_stream_is_refused(redis_server: RedisServer, stream: str) ->
 # The sink.
 
 
+def test_bytes_that_are_no_text_are_named(redis_server: RedisServer, stream: str) -> None:
+    assert written(write_redis_stream(redis_server.url, stream), {"n": b"\xff"}) is None
+    flow = read_redis_stream(redis_server.url, stream)
+    with pytest.raises(ValueError, match=f"an entry after 0-0 of the stream {stream} at .*no text"):
+        flow.to_list().run_sync()
+
+
 def test_elements_become_entries(redis_server: RedisServer, stream: str) -> None:
     elements = [{"origin": "JFK", "delay": 12}, Flight("é", 1.5), Departure("LGA", 0.5)]
     assert written(write_redis_stream(redis_server.url, stream), *elements) is None
@@ -355,9 +384,27 @@ def test_the_stream_of_another_checkpoint_is_refused(
     sink.commit(0)
     sink.close()
     other = write_redis_stream(redis_server.url, stream).sink
-    for refused in (other.check, other.open):
+    for attempt in (other.check, other.open):
         with pytest.raises(DeliveryRefused, match="written from another checkpoint"):
-            refused(Epoch.begun())
+            attempt(Epoch.begun())
+
+
+def test_a_server_that_may_evict_the_mark_is_refused(
+    redis_server: RedisServer, stream: str
+) -> None:
+    def set_memory(most: str, policy: str) -> None:
+        redis_server.command("CONFIG", "SET", "maxmemory", most, "maxmemory-policy", policy)
+
+    set_memory("1gb", "allkeys-lru")
+    try:
+        line = refused(write_redis_stream(redis_server.url, stream), Epoch.begun())
+        assert "can be evicted, and so can the mark" in line
+        assert "maxmemory-policy allkeys-lru; take noeviction or one of volatile-*" in line
+        assert written(write_redis_stream(redis_server.url, stream), {"n": 1}) is None
+        set_memory("1gb", "volatile-lru")
+        assert write_redis_stream(redis_server.url, stream).sink.check(Epoch.begun())
+    finally:
+        set_memory("0", "noeviction")
 
 
 def test_two_who_write_at_once_are_noticed(redis_server: RedisServer, stream: str) -> None:

@@ -19,7 +19,7 @@ from penstock.connectors.parquet.sink import ParquetFolder
 from penstock.connectors.sqlite.table import SqliteTable
 from penstock.delivery import DeliveryRefused, Epoch, RunStart
 
-__all__ = ["Checkpoint", "crash", "live", "refused"]
+__all__ = ["Checkpoint", "crash", "live", "lived", "refused"]
 
 
 @dataclass
@@ -59,6 +59,12 @@ def live(
         yield "committed by Spark"
     sink.close()
     yield "closed"
+
+
+def lived(checkpoint: Checkpoint, writer: Writer, batches: Sequence[Sequence[Any]]) -> None:
+    """One start of the pipeline, to its end."""
+    for _ in live(checkpoint, writer, batches):
+        pass
 
 
 def ended_by_a_crash(

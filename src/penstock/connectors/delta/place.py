@@ -15,7 +15,7 @@ from penstock.runtime import shorten
 from penstock.runtime.arguments import PathGiven, require_folder_path
 from penstock.runtime.shown_text import shown_address
 
-__all__ = ["DeltaPlace", "words_of"]
+__all__ = ["LOG", "DeltaPlace", "words_of"]
 
 CAUSE: Final = re.compile(r"\n\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
 REASON: Final = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
@@ -47,6 +47,12 @@ class DeltaPlace:
                 f"class {type(options).__name__}"
             )
         if isinstance(table, str) and SCHEME in table:
+            if ":" in table.partition(SCHEME)[2].partition("/")[0].rpartition("@")[0]:
+                # The library would show it in some of its errors.
+                raise ValueError(
+                    f"{connector}: {shown_address(table)} has a password in it, which the library "
+                    "does not know as one; give storage_options="
+                )
             return cls(table, None, dict(options or {}))
         folder = require_folder_path(connector, table)
         return cls(str(folder), folder, dict(options or {}))
@@ -54,9 +60,14 @@ class DeltaPlace:
     def __str__(self) -> str:
         return shown_address(self.uri) if self.folder is None else self.uri
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no such folder; of a store, that is not known."""
+        return self.folder is not None and not (self.folder / LOG).is_dir()
+
     def load(self, version: int | None = None) -> DeltaTable | None:
         """The table, its newest version unless another one is named; ``None`` if it is none."""
-        if self.folder is not None and not (self.folder / LOG).is_dir():
+        if self.is_gone:
             return None  # the library would make the folder
         try:
             return DeltaTable(self.uri, version=version, storage_options=self.options or None)

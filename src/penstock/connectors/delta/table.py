@@ -15,7 +15,7 @@ import pyarrow
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
-from penstock.connectors.delta.place import DeltaPlace, words_of
+from penstock.connectors.delta.place import LOG, DeltaPlace, words_of
 from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.lake_table import LakeTable, MarkChanged
 from penstock.delivery import DeliveryRefused
@@ -54,7 +54,7 @@ class DeltaSink(LakeTable):
     def load(self, *, check: bool = False) -> pyarrow.Schema | None:
         """The newest version; a folder with other files is refused."""
         try:
-            if self._table is None:
+            if self._table is None or self._place.is_gone:
                 self._table = self._place.load()
             else:
                 self._table.update_incremental()
@@ -74,8 +74,11 @@ class DeltaSink(LakeTable):
         """The two numbers, as a mark."""
         if self._table is None:
             return None
-        batch = self._table.transaction_version(self._mark_name)
-        run = self._table.transaction_version(self._mark_name + RUN)
+        try:
+            batch = self._table.transaction_version(self._mark_name)
+            run = self._table.transaction_version(self._mark_name + RUN)
+        except (DeltaError, OSError) as error:
+            raise DeliveryRefused(f"{self.name} cannot be read: {words_of(error)}") from None
         if batch is None or run is None:
             return None
         return json.dumps({"run": run.to_bytes(RUN_BYTES, signed=True).hex(), "batch": batch})
@@ -157,7 +160,8 @@ class DeltaSink(LakeTable):
             require_writable(CONNECTOR, folder.parent)
             return
         require_writable(CONNECTOR, folder)
-        if others := sorted(path.name for path in folder.iterdir()):
+        others = sorted(path.name for path in folder.iterdir())
+        if others not in ([], [LOG]):  # somebody may be about to make the first version
             raise DeliveryRefused(
                 f"{CONNECTOR}: the folder {folder} holds {others[0]} and is no Delta table; give "
                 "one that is empty, or another name"

@@ -16,8 +16,9 @@ from urllib.parse import unquote
 import pyarrow
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, DeltaProtocolError
+from deltalake.fs import DeltaStorageHandler
 from pyarrow.dataset import Fragment
-from pyarrow.fs import FileSystem
+from pyarrow.fs import FileSystem, PyFileSystem
 
 from penstock.connectors.delta.place import DeltaPlace, words_of
 from penstock.connectors.shared.row_files import BATCH_ROWS, PlacedBatch, require_place
@@ -58,15 +59,39 @@ class DeltaRows:
             self._require_same(table, known, version)
             table = self._at(table, version)
         yield from self._rows(table, part, file, given)
-        while self._follow:
+        if self._follow:
+            yield from self._later(table)
+
+    def _later(self, table: DeltaTable) -> Iterator[PlacedBatch | None]:
+        """The rows of later versions, for ever, as long as it is the same table."""
+        known = str(table.metadata().id)
+        with self._explained():
+            files = PyFileSystem(DeltaStorageHandler(self._place.uri, self._place.options))
+        seen = commit_of(files, table.version())
+        while True:
             last = table.version()
             with self._explained():
                 table.update_incremental()
             if table.version() == last:
                 yield None
+                if commit_of(files, last) != seen:  # the library would not notice
+                    self._require_still(known, last)
+                    seen = commit_of(files, last)
+                continue
             for version in range(last + 1, table.version() + 1):
                 table = self._at(table, version)
                 yield from self._rows(table, NEW)
+            seen = commit_of(files, table.version())
+
+    def _require_still(self, known: str, last: int) -> None:
+        """Refuse another table, or none, in the place of the one that was read up to a version."""
+        newest = self.loaded()
+        self._require_same(newest, known, last)
+        if newest.version() < last:
+            raise CannotResume(
+                f"{CONNECTOR}: {self._place} has versions up to {newest.version()} only, and "
+                f"{last} was read; {ANEW}"
+            )
 
     def loaded(self, version: int | None = None) -> DeltaTable:
         """The table, or an error if there is none or not this version."""
@@ -212,7 +237,16 @@ class DeltaRows:
                 f"{CONNECTOR}: {self._place} uses what the library cannot read: {words_of(error)}"
             ) from None
         except (DeltaError, pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"{CONNECTOR}: {self._place}: {where}{words_of(error)}") from error
+            raise ValueError(f"{CONNECTOR}: {self._place}: {where}{words_of(error)}") from None
+
+
+def commit_of(files: FileSystem, version: int) -> tuple[int, int] | None:
+    """What tells the commit of a version from that of another table; none if it is gone."""
+    try:
+        found = files.get_file_info(f"_delta_log/{version:020}.json")
+    except OSError:
+        return None
+    return (found.size, found.mtime_ns) if found.is_file else None
 
 
 def files_of(table: DeltaTable) -> list[DeltaFile]:

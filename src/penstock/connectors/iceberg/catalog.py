@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
@@ -12,12 +13,14 @@ from pyiceberg.table import Table
 
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_text
+from penstock.runtime.shown_text import HIDDEN
 
 __all__ = ["CatalogGiven", "IcebergPlace", "words_of"]
 
 CatalogGiven: TypeAlias = str | Mapping[str, str] | Catalog
 NAME: Final = "default"
 LONGEST: Final = 300
+PASSWORD: Final = re.compile(r"[^\s'\"/:@]*:[^\s'\"/@]+@")
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class IcebergPlace:
 
 
 def words_of(error: Exception) -> str:
-    """What the library says, on one line; it knows where the catalog is, but not how we came in."""
+    """What the library says, on one line, and without what may be a password in an address."""
     text = " ".join(str(error).split("\n")[0].split()) or type(error).__name__
+    text = PASSWORD.sub(f"{HIDDEN}@", text)
     return text if len(text) <= LONGEST else shorten(text)

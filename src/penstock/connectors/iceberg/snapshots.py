@@ -189,7 +189,7 @@ class IcebergRows:
         try:
             yield
         except Exception as error:  # each kind of catalog and of store has errors of its own
-            raise ValueError(f"{CONNECTOR}: {self._place}: {where}{words_of(error)}") from error
+            raise ValueError(f"{CONNECTOR}: {self._place}: {where}{words_of(error)}") from None
 
 
 class Commit(NamedTuple):

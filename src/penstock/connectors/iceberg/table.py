@@ -55,10 +55,7 @@ class IcebergSink(LakeTable):
         try:
             if self._catalog is None:
                 self._catalog = self._place.opened()
-            if self._table is None:
-                self._table = self._place.load(self._catalog)
-            else:
-                self._table.refresh()
+            self._table = self._place.load(self._catalog)
             self._require_namespace(self._catalog)
         except DeliveryRefused:
             raise

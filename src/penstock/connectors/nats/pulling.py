@@ -42,10 +42,11 @@ class StreamExtent(NamedTuple):
 
 
 class StreamState(NamedTuple):
-    """What the server says of a stream."""
+    """What the server says of a stream; ``created`` tells it from another one of that name."""
 
     extent: StreamExtent
     config: api.StreamConfig
+    created: object
 
 
 async def state_of(connection: NatsConnection, access: JetStreamAccess) -> StreamState:
@@ -58,7 +59,7 @@ async def state_of(connection: NatsConnection, access: JetStreamAccess) -> Strea
         ) from None
     state = info.state
     first = state.first_seq if state.messages else state.last_seq + 1
-    return StreamState(StreamExtent(first, state.last_seq), info.config)
+    return StreamState(StreamExtent(first, state.last_seq), info.config, info.created)
 
 
 class Puller:
@@ -81,6 +82,11 @@ class Puller:
     def is_forgotten(self) -> bool:
         """Whether the server may not know it any more."""
         return not self._consumer or monotonic() - self._asked_at > FORGOTTEN / 2
+
+    @property
+    def begins_again(self) -> bool:
+        """Whether it was known to the server, and may not be any more."""
+        return bool(self._inbox) and self.is_forgotten
 
     async def begin(self, sequence: int) -> None:
         """Read from ``sequence`` on."""

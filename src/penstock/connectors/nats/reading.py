@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from nats.aio.msg import Msg
+from nats.js.api import RetentionPolicy
 from nats.js.errors import NotFoundError
 
 from penstock.connectors.nats.connecting import JetStreamAccess, NatsConnection
-from penstock.connectors.nats.messages import Decode, JetStreamMessage, OnBad, StreamDecoder
-from penstock.connectors.nats.pulling import Puller, StreamExtent, place_of, state_of
+from penstock.connectors.nats.messages import (
+    CONNECTOR,
+    Decode,
+    JetStreamMessage,
+    OnBad,
+    StreamDecoder,
+)
+from penstock.connectors.nats.pulling import Puller, StreamState, place_of, state_of
 from penstock.connectors.nats.sequences import Missing, OnMissing, Start
 from penstock.connectors.shared.pulled_source import PulledSource
 from penstock.connectors.shared.reconnecting import ConnectionLost, SourceListener
@@ -51,6 +58,7 @@ class JetStreamReading(PulledSource[JetStreamMessage]):
         self._next = None if after is None else after + 1
         self._end: int | None = None
         self._looked_up_to: int | None = None
+        self._created: object = None
         self._connection: NatsConnection | None = None
         self._puller: Puller | None = None
         self._waiting: Future[Any] | None = None
@@ -72,6 +80,8 @@ class JetStreamReading(PulledSource[JetStreamMessage]):
             raise self._decoder.error
         if self._end is not None and (self._next or 0) > self._end:
             return None
+        if self._pulling.begins_again:
+            self._require_same_stream(self._run(self._state()))
         messages, is_end = self._run(self._pulled(most))
         if self._end is not None:
             messages = [each for each in messages if place_of(each)[0] <= self._end]
@@ -119,17 +129,25 @@ class JetStreamReading(PulledSource[JetStreamMessage]):
         """Nothing is there: of what was there when it was asked before, nothing is ours."""
         if self._looked_up_to is not None:
             self._next = max(self._next or 1, self._looked_up_to + 1)
-        self._looked_up_to = (await self._state()).last
+        self._looked_up_to = (await self._state()).extent.last
 
-    async def _state(self) -> StreamExtent:
+    async def _state(self) -> StreamState:
         assert self._connection is not None
-        return (await state_of(self._connection, self._read.access)).extent
+        return await state_of(self._connection, self._read.access)
 
     # On the thread that fetches.
 
     def _look(self) -> None:
         """See that the next message is there."""
-        extent = self._run(self._state())
+        state = self._run(self._state())
+        if state.config.retention == RetentionPolicy.WORK_QUEUE:
+            raise ValueError(
+                f"{CONNECTOR}: {self._read.access.name} has retention=workqueue, so it gives "
+                "messages only to those who acknowledge and thereby delete them; read one with "
+                "retention=limits, which may have this one as its source"
+            )
+        self._require_same_stream(state)
+        extent = state.extent
         if self._next is not None:
             self._next = self._missing.goes_on_at(self._next, extent)
         elif self._read.start == "latest":
@@ -137,6 +155,12 @@ class JetStreamReading(PulledSource[JetStreamMessage]):
         if self._read.until_end and self._end is None:
             self._end = extent.last
         self._looked_up_to = None
+
+    def _require_same_stream(self, state: StreamState) -> None:
+        """Of another one of that name, the sequences mean nothing here."""
+        before, self._created = self._created, state.created
+        if before not in (None, state.created) and self._next is not None:
+            self._next = self._missing.begins_anew(self._next, state.extent)
 
     def _without_gaps(self, messages: list[Msg]) -> list[Msg]:
         """All of them, or those before the first that are missing, if that is to be an error."""
@@ -148,7 +172,7 @@ class JetStreamReading(PulledSource[JetStreamMessage]):
         self._looked_up_to = None
         if self._next - expected == len(sequences):
             return messages
-        extent = self._run(self._state())
+        extent = self._run(self._state()).extent
         for index, sequence in enumerate(sequences):
             lost = min(sequence, extent.first) - expected
             if lost > 0:

@@ -53,10 +53,21 @@ class Missing:
         self.tell(wanted, lost, extent, f"; it goes on at {sequence}")
         return sequence
 
+    def begins_anew(self, wanted: int, extent: StreamExtent) -> int:
+        """The next sequence of another stream that has the name of the one that was read."""
+        sequence = extent.last + 1 if self._on_missing == "latest" else extent.first
+        words = f"{self._name} was made anew before sequence {wanted} was read, it has {extent}"
+        self._tell(words, None, f"; it goes on at {sequence}")
+        return sequence
+
     def tell(self, wanted: int, lost: int | None, extent: StreamExtent, remedy: str = "") -> None:
         """So many are lost from ``wanted`` on: an error, or news for the listener."""
         what = "gone" if wanted < extent.first else "not there"
-        gone = f"{CONNECTOR}: sequence {wanted} of {self._name} is {what}, it has {extent}"
+        words = f"sequence {wanted} of {self._name} is {what}, it has {extent}"
+        self._tell(words, lost, remedy)
+
+    def _tell(self, what: str, lost: int | None, remedy: str) -> None:
+        gone = f"{CONNECTOR}: {what}"
         if self._on_missing == "fail":
             raise LookupError(
                 f"{gone}; on_missing='earliest' or 'latest' goes on there, and counts what is lost"

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Final, TypeAlias, TypeVar
 
 import redis
+from redis.exceptions import NoPermissionError
 
 from penstock.connectors.redis.connecting import Client, RedisAccess, words_of
 from penstock.connectors.shared.formats import fields_of
@@ -31,6 +32,7 @@ T = TypeVar("T")
 Fields: TypeAlias = "Mapping[Any, Any]"
 
 CONNECTOR: Final = "write_redis_stream"
+EVICTS_ALL: Final = "allkeys-"
 PLAIN: Final = frozenset({str, bytes, int, float})
 MARKS: Final = "penstock:delivery"
 """How the keys begin under which sinks keep the mark of their last batch."""
@@ -83,10 +85,11 @@ def write_redis_stream(
     What a server has acknowledged and lost is lost: ``appendfsync always`` makes that impossible.
 
     Errors: ``ValueError`` and ``TypeError`` for an element that has no fields or others than Redis
-    can hold, ``DeliveryRefused`` if the stream belongs to another checkpoint, or somebody else
-    writes under the same name, ``ConnectionError`` if the server does not let us in or
-    ``reconnect`` gives up, cancel the stream, go to the hook for undelivered errors, and stay in
-    ``error``. At once: ``ValueError`` for a url that is not ``redis://`` or ``rediss://``.
+    can hold, ``DeliveryRefused`` if the stream belongs to another checkpoint, somebody else writes
+    under the same name, or, with a checkpoint, the server may evict any key, ``ConnectionError`` if
+    the server does not let us in or ``reconnect`` gives up, cancel the stream, go to the hook for
+    undelivered errors, and stay in ``error``. At once: ``ValueError`` for a url that is not
+    ``redis://`` or ``rediss://``.
 
     Example:
         >>> from penstock.connectors import write_redis_stream
@@ -148,6 +151,8 @@ class RedisStream(TransactionalSink):
         """What ``open`` would do, or its error; the server is only asked."""
         try:
             self.connect()
+            if epoch is not None:
+                self._require_lasting()
             mark = self._stored_mark()
             BatchProgress(self.name, epoch, None if epoch is None else mark)
             return f"goes on in {self.name}" if epoch and mark else f"adds to {self.name}"
@@ -155,6 +160,16 @@ class RedisStream(TransactionalSink):
             raise self._away(loss) from None
         finally:
             self.disconnect()
+
+    def open(self, epoch: Epoch | None) -> None:
+        """Connect to a server that keeps what it has, and compare the mark with the checkpoint."""
+        super().open(epoch)
+        if epoch is not None:
+            try:
+                self._patiently(self._require_lasting)
+            except BaseException:
+                self.close()
+                raise
 
     def connect(self) -> None:
         """Connect; a server that is not there at the start is an error."""
@@ -231,6 +246,21 @@ class RedisStream(TransactionalSink):
             f"{self.name} was written by another pipeline with the mark {self._mark_key}; stop "
             "that one, or give another name="
         )
+
+    def _require_lasting(self) -> None:
+        """Refuse a server that may evict the mark, or the stream, when its memory is full."""
+        with self._access.explained():
+            try:
+                memory: Any = self._connected().info("memory")
+            except NoPermissionError:
+                return  # who may not look is not told
+        policy = str(memory.get("maxmemory_policy", ""))
+        if policy.startswith(EVICTS_ALL) and memory.get("maxmemory"):
+            raise DeliveryRefused(
+                f"{self.name} can be evicted, and so can the mark of its last batch: the server "
+                f"has maxmemory-policy {policy}; take noeviction or one of volatile-*, which leave "
+                "keys without expiry, or write without a checkpoint"
+            )
 
     def _stored_mark(self) -> str | None:
         with self._access.explained():

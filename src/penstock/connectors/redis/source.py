@@ -70,10 +70,10 @@ def read_redis_stream(
 
     Replay: position, the id of the entry.
 
-    Errors: ``ValueError`` for what is no stream; ``LookupError`` for entries that are missing, with
-    the ids of the first and the last one that are there; ``ConnectionError`` if the server does not
-    let us in, or ``reconnect`` gives up. At once: ``ValueError`` for a url that is not ``redis://``
-    or ``rediss://``, and for an id that is none.
+    Errors: ``ValueError`` for what is no stream, or bytes that are no text; ``LookupError`` for
+    entries that are missing, with the ids of the first and the last one that are there;
+    ``ConnectionError`` if the server does not let us in, or ``reconnect`` gives up. At once:
+    ``ValueError`` for a url that is not ``redis://`` or ``rediss://``, and for an id that is none.
 
     Example:
         >>> from penstock.connectors import read_redis_stream
@@ -116,6 +116,11 @@ def order(entry_id: str) -> tuple[int, int]:
     return int(milliseconds), int(number)
 
 
+def extent_of(info: StreamInfo) -> str:
+    """What a stream has, in words."""
+    return f"it has {info.first} to {info.last}" if info.first else "it has none"
+
+
 class StreamReading(PulledSource[Entry]):
     """One reading of a stream, which remembers the last entry that it gave.
 
@@ -123,6 +128,9 @@ class StreamReading(PulledSource[Entry]):
     known by counting, once it is known how many had been added up to the last entry: at the start,
     at the end, or when the first entry is read. Before that, an entry that is still there shows
     that none after it was removed.
+
+    Ids and counts of a stream only grow. One in which they do not was made anew, or lost entries
+    when another server took over: ``_known`` is what it was at the last look.
     """
 
     def __init__(
@@ -138,6 +146,7 @@ class StreamReading(PulledSource[Entry]):
         self._is_live = after == "$"
         self._last = NOTHING if self._is_live else after
         self._added_by_then: int | None = None
+        self._known: StreamInfo | None = None
         self._until_end = until_end
         self._end: str | None = None
         self._skips = skips
@@ -159,6 +168,9 @@ class StreamReading(PulledSource[Entry]):
         if self._end is not None and order(self._last) >= order(self._end):
             return None
         entries, info, is_last_there = self._read(most)
+        known, self._known = self._known, info
+        if known is not None and self._is_another(known, info):
+            return self._begin_anew(info)
         self._require_all(entries, info, is_last_there=is_last_there)
         if not entries:
             self._wait()
@@ -189,7 +201,13 @@ class StreamReading(PulledSource[Entry]):
                 all_three.xread({stream: last}, count=most)
                 all_three.xinfo_stream(stream)
                 all_three.xrange(stream, last, last)
-                found, info, same = all_three.execute(raise_on_error=False)
+                try:
+                    found, info, same = all_three.execute(raise_on_error=False)
+                except UnicodeDecodeError as error:
+                    raise ValueError(
+                        f"{NAME}: an entry after {last} of {self._access.name} has a field that is "
+                        f"no text: {error}"
+                    ) from None
             if isinstance(info, Exception) and "no such key" in str(info):
                 return [], StreamInfo(None), False
             for answer in (found, info, same):
@@ -215,15 +233,38 @@ class StreamReading(PulledSource[Entry]):
         """Notice what was removed after the last entry that was given, and before the next one."""
         if not self._is_missing_some(info, is_last_there=is_last_there):
             return
-        words = (
-            f"{NAME}: entries after {self._last} were removed from {self._access.name} before they "
-            f"were read; it has {info.first or 'none'} to {info.last}"
+        self._tell_loss(
+            f"entries after {self._last} were removed from {self._access.name} before they were "
+            f"read; {extent_of(info)}"
         )
+        if not entries:
+            self._last = info.last
+
+    def _is_another(self, known: StreamInfo, info: StreamInfo) -> bool:
+        """Whether entries are lost with the stream that was read, or come before what was read."""
+        last = order(self._last)
+        is_behind = order(known.last) > last
+        begins_before = order(info.first or info.last) < order(known.first or NOTHING)
+        goes_on_before = order(known.last) < order(info.last) < last
+        return (info.added < known.added and is_behind) or (
+            info.first is not None and (begins_before or goes_on_before)
+        )
+
+    def _begin_anew(self, info: StreamInfo) -> Sequence[Entry]:
+        """An error, or all that is there now, when it is asked for again."""
+        self._tell_loss(
+            f"{self._access.name} was made anew, or its server has lost entries, after "
+            f"{self._last} was read; {extent_of(info)}"
+        )
+        self._last = NOTHING
+        return ()
+
+    def _tell_loss(self, what: str) -> None:
+        """An error, or news for the listener."""
+        words = f"{NAME}: {what}"
         if not self._skips:
             raise LookupError(f'{words}; on_missing="skip" goes on with what is there')
         self._added_by_then = None
-        if not entries:
-            self._last = info.last
         logger.error("%s", words)
         if self._listener is not None:
             self._listener.has_lost(None, words)

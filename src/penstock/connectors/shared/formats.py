@@ -65,7 +65,10 @@ def json_text(element: Any) -> str:
     A named tuple or a dataclass becomes an object; dates and times become texts, as in ISO 8601.
     What JSON does not have, such as the number that is none, is an error.
     """
-    return json.dumps(plain(element), default=plain_or_refused, allow_nan=False)
+    try:
+        return json.dumps(plain(element), default=plain_or_refused, allow_nan=False)
+    except ValueError as error:
+        raise ValueError(f"{shorten(element)} has no form in JSON: {error}") from None
 
 
 def plain(element: Any) -> Any:

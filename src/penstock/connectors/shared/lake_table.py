@@ -53,6 +53,7 @@ class LakeTable(ABC):
         self._clock = clock
         self._group = RowGroup(connector, self._schema, stored=self.stored_schema)
         self._is_open = False
+        self._is_there = False
         self._last_commit = 0.0
         self._mark: str | None = None
         self._progress = BatchProgress(name)
@@ -116,6 +117,7 @@ class LakeTable(ABC):
             raise
         self._group = RowGroup(self.connector, found or self._schema, stored=self.stored_schema)
         self._last_commit = self._clock()
+        self._is_there = found is not None
         self._is_open = True
 
     def begin(self, batch: int) -> bool:
@@ -161,10 +163,16 @@ class LakeTable(ABC):
             if found is not None:
                 require_same(self.name, found, rows.schema)
                 self._require_known_mark()
+            elif self._is_there:
+                raise DeliveryRefused(
+                    f"{self.name} is gone since this pipeline was opened, with the rows that it "
+                    "had; restore it, or begin anew with another checkpoint"
+                )
             try:
                 self.store(rows, mark, self._mark)
             except (MarkChanged, OSError) as error:
                 self._require_stored(mark, error)
+            self._is_there = True
             if mark is not None:
                 self._mark = mark
         self._last_commit = self._clock()
