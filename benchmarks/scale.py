@@ -140,10 +140,9 @@ class Out:
 
 
 def ways_out(folder: Path) -> list[Out]:
-    numbers = iter(range(1_000))
-
     def write(flow: SparkFlow) -> int:
-        flow.write("parquet", path=str(folder / f"out-{next(numbers)}")).run_sync()
+        out = tempfile.mkdtemp(dir=folder)  # a folder that no other query has written to
+        flow.write("parquet", path=out).run_sync()
         return 0
 
     def executors(flow: SparkFlow) -> int:
