@@ -35,9 +35,10 @@ ELEMENT: Final = 10_000
 ROWS: Final = 2_000_000
 BATCH_ROWS: Final = 200_000
 PARTITIONS: Final = 2
-HEAVY_ROWS: Final = 400_000
+HEAVY_ROWS: Final = 1_500_000
+HEAVY_BATCH: Final = 150_000
 MANY: Final = (1, 4, 16, 64)
-FEW_BATCHES: Final = 6
+FEW_BATCHES: Final = 10
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -49,7 +50,7 @@ def report() -> None:
             print_driver(session, Path(folder))
             two = heavy_speed(Path(folder))
             by_hand = heavy_by_hand(session, Path(folder))
-            print_partitions()
+            print_partitions(session)
         with on_cores(1):
             one = heavy_speed(Path(folder))
     print(
@@ -200,7 +201,7 @@ def cpu(process: int) -> float:
 
 
 def heavy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Takes about 5 microseconds for a row, in Python."""
+    """Takes some microseconds for a row, in Python."""
     for batch in batches:
         total = 0.0
         values = batch.column("number").to_pylist()
@@ -217,9 +218,9 @@ def heavy(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def heavy_speed(folder: Path) -> float:
     """Rows per second of ours, from publishers on the executors into files."""
     make = partial(shard, rows=HEAVY_ROWS)
-    flow = SparkFlow.partitioned(make, partitions=PARTITIONS, schema=SCHEMA, batch_rows=100_000)
+    flow = SparkFlow.partitioned(make, partitions=PARTITIONS, schema=SCHEMA, batch_rows=HEAVY_BATCH)
     best = 0.0
-    for attempt in range(3):
+    for attempt in range(2):
         out = folder / f"heavy-{time.monotonic_ns()}-{attempt}"
         began = time.perf_counter()
         flow.frame(lambda frame: frame.mapInArrow(heavy, SCHEMA)).write(
@@ -232,9 +233,9 @@ def heavy_speed(folder: Path) -> float:
 def heavy_by_hand(session: SparkSession, folder: Path) -> float:
     """The same by a query of Structured Streaming on a source of Spark."""
     best = 0.0
-    for attempt in range(3):
+    for attempt in range(2):
         out = folder / f"hand-{attempt}"
-        frame = session.readStream.format("rate-micro-batch").option("rowsPerBatch", 100_000)
+        frame = session.readStream.format("rate-micro-batch").option("rowsPerBatch", HEAVY_BATCH)
         rows = frame.option("numPartitions", PARTITIONS).load()
         named = rows.selectExpr("value AS number", "CAST(value AS double) AS value")
         began = time.perf_counter()
@@ -265,14 +266,19 @@ def few(partition: int) -> Publisher[Any]:
     return Flow.resumable(after, position=lambda row: row[0])
 
 
-def print_partitions() -> None:
-    """The seconds of a batch with one row in each of so many partitions."""
-    print("partitions: seconds of a batch with one row in each")
+def print_partitions(session: SparkSession) -> None:
+    """The seconds of a batch with one row in each of so many partitions, and what the driver does."""
+    print("partitions: seconds of a batch with one row in each, and CPU time of the driver's JVM")
+    jvm = jvm_of(session)
     for count in MANY:
         flow = SparkFlow.partitioned(few, partitions=count, schema=SCHEMA, batch_rows=count)
         came: list[float] = []
+        spent: list[float] = []
         for _ in flow.numbered_batches().blocking():
             came.append(time.perf_counter())
+            spent.append(cpu(jvm))
+        driver = (spent[-1] - spent[1]) / (len(spent) - 2)
         gaps = sorted(after - before for before, after in pairwise(came[1:]))
-        print(f"{count:10} {gaps[0]:8.3f} at best, {gaps[len(gaps) // 2]:.3f} in the middle")
+        middle = gaps[len(gaps) // 2]
+        print(f"{count:10} {gaps[0]:8.3f} at best, {middle:.3f} in the middle, {driver:.3f} of CPU")
     print()

@@ -175,6 +175,21 @@ def test_a_native_sink_gets_all_rows_and_none_come_back(
     assert sorted(row.number for row in spark.read.parquet(place).collect()) == [*range(100)]
 
 
+def test_a_folder_of_another_query_is_refused_and_its_own_is_written_on(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """Spark would leave out as many batches as the folder has, without a word."""
+    place, first = str(tmp_path / "out"), tmp_path / "first"
+    result(on_spark(40, batch_rows=10, checkpoint=first).write("parquet", path=place))
+    others: list[dict[str, Any]] = [{}, {"checkpoint": tmp_path / "second"}]
+    for options in others:
+        with pytest.raises(CheckpointError, match=r"written by another query, up to batch \d"):
+            result(on_spark(40, batch_rows=10, **options).write("parquet", path=place))
+    assert result(on_spark(60, batch_rows=10, checkpoint=first).write("parquet", path=place)) == []
+    written = sorted(row.number for row in spark.read.parquet(place).collect())
+    assert written == [*range(40)]  # the first run has sealed the journal
+
+
 def test_the_memory_sink_has_a_table(spark: SparkSession) -> None:
     result(on_spark(7).write("memory", table="seven"))
     assert spark.sql("SELECT count(*) FROM seven").first()[0] == 7

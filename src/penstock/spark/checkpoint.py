@@ -213,6 +213,11 @@ class Checkpoint:
         return CheckpointProgress(batch, self._positions(batch, journals))
 
     @property
+    def planned_batch(self) -> int | None:
+        """The number of the last batch that was planned, if any was."""
+        return self._last("offsets")
+
+    @property
     def unfinished_batch(self) -> int | None:
         """The number of the batch that was planned and is not done, if there is one."""
         planned = self._last("offsets")

@@ -30,6 +30,7 @@ from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
 from penstock.spark.checkpoint_place import require_place_for_spark
 from penstock.spark.egress.batch_counts import BatchCounts
 from penstock.spark.egress.batch_delivery import BatchDelivery
+from penstock.spark.egress.file_log import require_own_log
 from penstock.spark.egress.query import NativeSink, Query, Retries
 from penstock.spark.egress.rows import Decode
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
@@ -197,6 +198,8 @@ class SparkRun:
         checkpoint.require_whole(journals)
         self._done = self._done_before = checkpoint.progress(journals)
         self.batch_counts.go_on_after(self._done.batch)
+        if self._sink is not None:
+            require_own_log(self._sink, checkpoint.planned_batch)
         self._replayed = checkpoint.unfinished(journals)
         self._unfinished = checkpoint.unfinished_batch
         self._inputs.resume(kept=plan.checkpoint is not None)

@@ -1,6 +1,8 @@
 """From Spark's batches to elements, as they are wanted, and until they are committed.
 
 ``query.py``             one query of Spark, from its start to its end, and when it is started again
+``file_log.py``          the log of a folder that Spark writes files into: which batches it has, of
+                         whatever query
 ``dataframe_sinks.py``   sinks that Spark itself serves: each gets the DataFrame of every batch, and
                          its number
 ``batch_folders.py``     ``write_with_spark``: files that Spark writes, one folder for each batch,
