@@ -267,7 +267,7 @@ def few(partition: int) -> Publisher[Any]:
 
 
 def print_partitions(session: SparkSession) -> None:
-    """The seconds of a batch with one row in each of so many partitions, and what the driver does."""
+    """The seconds of a batch with one row in each of so many partitions, and of the driver."""
     print("partitions: seconds of a batch with one row in each, and CPU time of the driver's JVM")
     jvm = jvm_of(session)
     for count in MANY:
