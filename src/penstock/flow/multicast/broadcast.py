@@ -194,8 +194,8 @@ class Broadcast(Drain, Generic[T]):
             if elements:
                 self._kept.move(subscription.position, position)
                 subscription.position = position
-                if position > self._furthest or self._kept.oldest != oldest:
-                    self._furthest, self._thirsty = max(self._furthest, position), True
+            if position > self._furthest or self._kept.oldest != oldest:
+                self._furthest, self._thirsty = max(self._furthest, position), True
             wanted_until = subscription.wanted_until
             if wanted_until > self._wanted_until:
                 self._wanted_until, self._thirsty = wanted_until, True
