@@ -190,6 +190,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Spark says so where no older pandas has wheels; the tests show what works.
     config.addinivalue_line("filterwarnings", "ignore:PySpark does not yet fully support pandas")
     os.environ.setdefault(TIMEOUT, "60")  # only a test that fails ever waits so long
+    # Nobody here multiplies matrices, and its threads would spin for work in each process.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if config.getoption("numprocesses", None):  # of many tests, as this is the main process
         archive_classes()
     start_quickly()
