@@ -199,12 +199,8 @@ class Broadcast(Drain, Generic[T]):
             wanted_until = subscription.wanted_until
             if wanted_until > self._wanted_until:
                 self._wanted_until, self._thirsty = wanted_until, True
-            if self._state is BroadcastState.ACTIVE:
-                return None
-            return self._ending if self._ended_at(position) else None
-
-    def _ended_at(self, position: int) -> bool:
-        return self._state in ENDED and position == self._kept.end
+            over = position == self._kept.end and self._state in ENDED
+            return self._ending if over else None
 
     def ask_if_thirsty(self) -> None:
         """A subscription has made room or has new demand: ask upstream."""
