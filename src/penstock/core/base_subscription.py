@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 from penstock.api import Subscriber, Subscription
 from penstock.core.checks import illegal_request
 from penstock.core.demand import Demand
-from penstock.core.drain import Drain
+from penstock.core.drain import AGAIN, Drain
 from penstock.core.traceback import without_own_frames
 from penstock.rules import cite
 from penstock.runtime import Executor, NewLock, report_undelivered
@@ -200,6 +200,7 @@ class BaseSubscription(Drain, Generic[T]):
 
     def _open(self) -> None:
         self._waiting_to_open = False
+        self._progress = AGAIN  # what is requested in ``on_subscribe`` need not wake anybody
         try:
             self._subscriber.on_subscribe(self)
         except Exception as error:
