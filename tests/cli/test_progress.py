@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import logging
+import warnings
 from dataclasses import replace
+from datetime import datetime
 from io import StringIO
 
 import pytest
 
 from penstock.api import UNBOUNDED
+from penstock.cli.arguments import LOG_FORMATS, RunOptions
+from penstock.cli.log_progress import LineProgress
 from penstock.cli.progress import TerminalProgress, picture, summary
+from penstock.cli.run import progress_on
 from penstock.observe import BatchStatus, Cause, EdgeStatus, Ledger, Observer, StageStatus, Status
+from penstock.observe.status import State
 from penstock.runtime import VirtualTime
 
 LEDGER = Ledger(taken=1_204, delivered=1_200, replayed=56, lost=0, duplicated=0, restarts=1)
@@ -36,7 +44,7 @@ def status(ledger: Ledger = LEDGER, requested: int = 3) -> Status:
 def shown(terminal: bool) -> str:
     stream = StringIO()
     stream.isatty = lambda: terminal  # type: ignore[method-assign]
-    progress = TerminalProgress(stream)
+    progress = progress_on(stream, RunOptions())
     progress.show(status())
     progress.end(status())
     return stream.getvalue()
@@ -85,16 +93,84 @@ def test_a_number_of_which_a_part_was_not_seen_is_so_many_or_more() -> None:
     assert "late 30 or more," in summary(status(ledger))
 
 
-def test_without_a_terminal_a_line_has_all_stages_and_the_sentence() -> None:
+def test_without_a_terminal_there_is_a_short_line_and_the_summary() -> None:
     first, last = shown(terminal=False).splitlines()
-    assert first.startswith(
-        "blizzard   RUNNING   00:00:00   batch 112 (400 ms)   checkpoint 112 ok   restarted 1x"
+    assert first == (
+        f"blizzard running 00:00:00   in 0/s, out 0/s, 1 in flight, lag 3.2 s   {status().sentence}"
     )
-    assert "in 0/s, out 0/s   asked for 2, in flight 1   lag 3.2 s" in first
-    assert "departures 1,204 (0/s), phone 1,200 (0/s)" in first
-    assert "lost 0, duplicated 0" in first
-    assert first.endswith(status().sentence)
     assert last == summary(status())
+
+
+def test_a_line_comes_when_the_state_changes_and_otherwise_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream, now = StringIO(), 100.0
+    monkeypatch.setattr("penstock.cli.log_progress.monotonic", lambda: now)
+    progress = LineProgress(stream)
+    lines: list[int] = []
+    states: list[tuple[float, State]] = [
+        (0, "starting"),
+        (1, "starting"),
+        (1, "running"),
+        (9, "running"),
+        (1, "running"),
+        (1, "draining"),
+    ]
+    for seconds, state in states:
+        now += seconds
+        progress.show(replace(status(), state=state))
+        lines.append(stream.getvalue().count("\n"))
+    assert lines == [1, 1, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize("log_format", LOG_FORMATS)
+def test_a_quiet_one_says_nothing_but_what_went_wrong(log_format: str) -> None:
+    stream = StringIO()
+    stream.isatty = lambda: True  # type: ignore[method-assign]
+    with progress_on(stream, RunOptions(quiet=True, log_format=log_format)) as progress:
+        progress.say("the page: somewhere")
+        progress.show(status())
+        progress.end(status())
+        assert stream.getvalue() == ""
+        progress.warn("not drained")
+        progress.failed(ValueError("no"), debug=False)
+    first, second = stream.getvalue().splitlines()
+    assert "not drained" in first
+    assert "failed: ValueError: no" in second
+
+
+def test_each_line_is_an_object_with_the_figures_of_the_page_and_no_element() -> None:
+    stream = StringIO()
+    reading = status()
+    with progress_on(stream, RunOptions(log_format="json")) as progress:
+        progress.say("the page: somewhere")
+        progress.show(reading)
+        logging.getLogger("penstock").warning("the sink %s is slow", "phone")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("old", DeprecationWarning, stacklevel=1)
+        progress.failed(ValueError("no"), debug=True)
+        progress.end(replace(reading, state="failed"))
+    said, shown, logged, warned, failed, ended = map(json.loads, stream.getvalue().splitlines())
+    assert all(datetime.fromisoformat(each["time"]).tzinfo for each in (said, shown, logged))
+    assert (said["level"], said["message"]) == ("info", "the page: somewhere")
+    page = reading.as_json()
+    assert {name: shown[name] for name in ("pipeline", "state", "sentence")} == {
+        name: page[name] for name in ("pipeline", "state", "sentence")
+    }
+    assert all(shown[name] == page["point"][name] for name in ("rate_in", "rate_out", "lag", "p99"))
+    assert shown["stages"]["phone"] == {"passed": 1_200, "rate": 0.0, "trouble": ""}
+    assert shown["batch"] == 112
+    assert all(shown["ledger"][name] == page["ledger"][name] for name in shown["ledger"])
+    assert shown["ledger"]["possibly_duplicated"] is page["ledger"]["possibly_duplicated"]
+    assert (logged["level"], logged["message"]) == ("warning", "the sink phone is slow")
+    assert warned["logger"] == "py.warnings"
+    assert failed["level"] == "error"
+    assert failed["message"] == "ValueError: no"  # it was never raised, so there is no traceback
+    assert (ended["state"], ended["message"]) == (
+        "failed",
+        summary(replace(reading, state="failed")),
+    )
 
 
 def test_on_a_terminal_a_table_shows_troubles_and_demand(monkeypatch: pytest.MonkeyPatch) -> None:

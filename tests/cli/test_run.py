@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from penstock.cli.application import application
-from penstock.cli.progress import TerminalProgress
+from penstock.cli.log_progress import LineProgress
 from tests.cli.processes import Ended, RunningCommand, penstock_command
 from tests.held_port import held_port
 
@@ -115,14 +115,14 @@ def test_an_interrupt_drains_and_ends_with_3_and_a_summary(
 def test_an_interrupt_that_comes_as_soon_as_the_page_is_named_drains(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    say = TerminalProgress.say
+    say = LineProgress.say
 
-    def interrupt_at_the_page(progress: TerminalProgress, text: str) -> None:
+    def interrupt_at_the_page(progress: LineProgress, text: str) -> None:
         say(progress, text)
         if text.startswith("the page: "):
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(TerminalProgress, "say", interrupt_at_the_page)
+    monkeypatch.setattr(LineProgress, "say", interrupt_at_the_page)
     ended = CliRunner().invoke(application, ["run", f"{PIPELINES}:ticking", "--dashboard"])
     assert ended.exit_code == 3
     assert "ticking stopped after" in ended.stderr
@@ -254,6 +254,7 @@ def test_a_real_process_says_its_bad_input_in_one_line_with_exit_code_2() -> Non
         ("[settings]\nledger = 1", "[settings]: ledger must be a path, not 1"),
         ("[run]\ndashbord = true", "[run]: there is no key 'dashbord'"),
         ("[run]\ndrain_timeout = 0", "[run]: drain_timeout is a number of seconds above 0, not 0"),
+        ("[run]\nlog_format = 'xml'", "[run]: log_format is text or json, not 'xml'"),
         ("[run]\nport = 70000", "[run]: port is from 0 to 65535, not 70000"),
         ("run = 3", "run must be a table, [run], not 3"),
         (b"\xff", "penstock.toml is not text in UTF-8"),

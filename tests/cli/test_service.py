@@ -73,6 +73,7 @@ def test_a_signal_to_all_processes_while_spark_starts_drains(tmp_path: Path) -> 
     require_drained(ended, tmp_path)
 
 
+@pytest.mark.full
 def test_a_second_signal_to_all_processes_stops_and_leaves_none_of_them() -> None:
     with RunningCommand("run", f"{PIPELINES}:stuck_rows") as command:
         wait_for_worker(command)

@@ -112,7 +112,10 @@ def test_a_pipeline_is_drained_while_nothing_comes(folder: Path) -> None:
     assert (run.state, written(folder)) == ("stopped", list(range(30)))
 
 
-@pytest.mark.parametrize("number", [0, 14, 29])
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(0, marks=pytest.mark.full), 14, pytest.param(29, marks=pytest.mark.full)],
+)
 def test_after_a_kill_each_row_is_there_once(folder: Path, number: int) -> None:
     command = [sys.executable, "-m", "tests.pipeline.stream_process", str(folder)]
     with subprocess.Popen(

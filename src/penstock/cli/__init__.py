@@ -17,7 +17,8 @@
 ``places.py``       whether a place can hold a checkpoint: tried out, and left as it was
 ``spark_check.py``  what a pipeline needs to run on Spark: its functions, its checkpoint, its query
 ``findings.py``     what ``check`` and ``doctor`` find, one line for each thing they check
-``progress.py``     what a terminal shows of a pipeline while it runs: the same figures as the page
+``progress.py``     what ``penstock run`` says while a pipeline runs, and what a terminal shows
+``log_progress.py`` what it says without a terminal: a line now and then, or next to nothing
 ``failures.py``     errors on the command line: one clear line; the traceback only with ``--debug``
 """
 

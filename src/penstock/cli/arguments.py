@@ -20,6 +20,7 @@ from penstock.rules.catalogue import unknown
 from penstock.runtime import shorten
 
 __all__ = [
+    "LOG_FORMATS",
     "RunOptions",
     "load",
     "load_pipeline",
@@ -30,6 +31,7 @@ __all__ = [
 T = TypeVar("T")
 MOST_PORTS: Final = 65535
 TABLES: Final = ("run", "settings")
+LOG_FORMATS: Final = ("text", "json")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class RunOptions:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     spark_page: bool = False
+    quiet: bool = False
+    log_format: str = "text"
 
     def __post_init__(self) -> None:
         if not self.drain_timeout > 0:
@@ -54,6 +58,10 @@ class RunOptions:
             )
         if not 0 <= self.port <= MOST_PORTS:
             raise ValueError(f"port is from 0 to {MOST_PORTS}, not {self.port}")
+        if self.log_format not in LOG_FORMATS:
+            raise SettingsError(
+                f"log_format is {' or '.join(LOG_FORMATS)}, not {shorten(self.log_format)}"
+            )
 
     def require_complete(self) -> None:
         """Refuse options of which one needs another that is not there."""

@@ -1,10 +1,14 @@
-"""What a terminal shows of a pipeline while it runs: the same figures as the page."""
+"""What ``penstock run`` says while a pipeline runs, and what a terminal shows of it.
+
+All of it goes to one stream, the standard error: the standard output is for the sinks.
+"""
 
 from __future__ import annotations
 
-import time
+import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Final, TextIO
+from typing import Any, Self, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -28,6 +32,7 @@ from penstock.observe.ledger import in_short
 from penstock.runtime import printable
 
 __all__ = [
+    "RunProgress",
     "TerminalProgress",
     "count",
     "duration",
@@ -35,34 +40,62 @@ __all__ = [
     "rate",
     "seconds",
     "short",
+    "summary",
 ]
 
-PLAIN_EVERY: Final = 2.0
-"""The seconds between two lines where there is no terminal."""
+
+class RunProgress(ABC):
+    """Says what becomes of a pipeline, in a ``with`` block around its run."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    @abstractmethod
+    def say(self, text: str) -> None:
+        """What is good to know."""
+
+    @abstractmethod
+    def warn(self, text: str) -> None:
+        """What somebody has to know, even if nothing else is said."""
+
+    @abstractmethod
+    def show(self, status: Status) -> None:
+        """The pipeline as it is now."""
+
+    @abstractmethod
+    def end(self, status: Status) -> None:
+        """The pipeline as it was in the end."""
+
+    def failed(self, error: Exception, debug: bool) -> None:
+        """Why it ended."""
+        words = "".join(traceback.format_exception(error)).rstrip() if debug else in_words(error)
+        self.warn(words if debug else f"failed: {words}")
 
 
-class TerminalProgress:
-    """A table that changes in place on a terminal; elsewhere a line now and then."""
+class TerminalProgress(RunProgress):
+    """A table that changes in place, and lines above it that stay."""
 
     def __init__(self, stream: TextIO) -> None:
         self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
         self._live: Live | None = None
-        self._said = 0.0
 
     def say(self, text: str) -> None:
         """A line that stays."""
         self._console.print(printable(text, lines=True), soft_wrap=True)
 
+    def warn(self, text: str) -> None:
+        """A line that stays."""
+        self.say(text)
+
     def show(self, status: Status) -> None:
-        """The pipeline as it is now."""
-        if self._console.is_terminal:
-            if self._live is None:
-                self._live = Live(console=self._console, auto_refresh=False)
-                self._live.start()
-            self._live.update(picture(status), refresh=True)
-        elif time.monotonic() - self._said >= PLAIN_EVERY:
-            self._said = time.monotonic()
-            self.say(line(status))
+        """The table of now, in the place of the one before."""
+        if self._live is None:
+            self._live = Live(console=self._console, auto_refresh=False)
+            self._live.start()
+        self._live.update(picture(status), refresh=True)
 
     def end(self, status: Status) -> None:
         """The final table, and the summary."""
@@ -71,15 +104,6 @@ class TerminalProgress:
             self._live.stop()
             self._live = None
         self.say(summary(status))
-
-    def failed(self, error: Exception, debug: bool) -> None:
-        """Why it ended."""
-        if debug:
-            import traceback
-
-            self.say("".join(traceback.format_exception(error)).rstrip())
-        else:
-            self.say(f"failed: {in_words(error)}")
 
 
 def picture(status: Status) -> Any:
@@ -111,16 +135,6 @@ def picture(status: Status) -> Any:
 def shown(text: str, style: str) -> Text:
     """Text that may come from others, so that it controls no terminal."""
     return Text(printable(text), style=style)
-
-
-def line(status: Status) -> str:
-    """The same in one line."""
-    stages = ", ".join(
-        f"{each.name} {count(each.passed)} ({rate(each.rate)})" for each in status.stages
-    )
-    return "   ".join(
-        [headline(status), movement(status), stages, in_short(status.ledger), status.sentence]
-    )
 
 
 def summary(status: Status) -> str:

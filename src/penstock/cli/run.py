@@ -10,13 +10,20 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 import click
 
-from penstock.cli.arguments import RunOptions, load_pipeline, load_settings, place_options
+from penstock.cli.arguments import (
+    LOG_FORMATS,
+    RunOptions,
+    load_pipeline,
+    load_settings,
+    place_options,
+)
 from penstock.cli.failures import explained
-from penstock.cli.progress import TerminalProgress, leftovers
+from penstock.cli.log_progress import JsonProgress, LineProgress
+from penstock.cli.progress import RunProgress, TerminalProgress, leftovers
 from penstock.observe import Observer
 from penstock.pipeline import PipelineRun
 
@@ -57,6 +64,12 @@ TOKEN: Final = "PENSTOCK_DASHBOARD_TOKEN"
     default=None,
     help="Serve Spark's own page, too: on this machine, to all its users, for it knows no token.",
 )
+@click.option("--quiet", is_flag=True, default=None, help="Say nothing but what went wrong.")
+@click.option(
+    "--log-format",
+    type=click.Choice(LOG_FORMATS),
+    help="Lines for people, or for programs: an object each, instead of the table.",
+)
 def command(
     reference: str,
     config: Path | None,
@@ -90,8 +103,8 @@ def command(
 def watched(run: PipelineRun, options: RunOptions, debug: bool, interrupts: Interrupts) -> int:
     """Run it with everything around it; the exit code."""
     observer = Observer(run.name, run.status)
-    progress = TerminalProgress(sys.stderr)
     with ExitStack() as around:
+        progress = around.enter_context(progress_on(sys.stderr, options))
         if options.dashboard:
             around.enter_context(served(observer, options, progress))
         observer.listen(progress.show)
@@ -102,13 +115,22 @@ def watched(run: PipelineRun, options: RunOptions, debug: bool, interrupts: Inte
             draining.heed(interrupts.count)
         observer.close()
         progress.end(observer.status)
-    if run.error is not None:
-        progress.failed(run.error, debug)
+        if run.error is not None:
+            progress.failed(run.error, debug)
     return INTERRUPTED if draining.stopped else EXIT_CODES[run.state]
 
 
+def progress_on(stream: TextIO, options: RunOptions) -> RunProgress:
+    """A table if ``stream`` is a terminal, else lines."""
+    if options.log_format == "json":
+        return JsonProgress(stream, quiet=options.quiet)
+    if stream.isatty() and not options.quiet:
+        return TerminalProgress(stream)
+    return LineProgress(stream, quiet=options.quiet)
+
+
 @contextmanager
-def served(observer: Observer, options: RunOptions, progress: TerminalProgress) -> Iterator[None]:
+def served(observer: Observer, options: RunOptions, progress: RunProgress) -> Iterator[None]:
     """The live page, for as long as the pipeline runs."""
     from penstock.observe.dashboard import Dashboard
 
@@ -165,7 +187,7 @@ class Interrupts:
 class Draining:
     """The first signal drains, for so many seconds; the second one stops."""
 
-    def __init__(self, run: PipelineRun, progress: TerminalProgress, timeout: float) -> None:
+    def __init__(self, run: PipelineRun, progress: RunProgress, timeout: float) -> None:
         self._run = run
         self._progress = progress
         self._timeout = timeout
@@ -193,6 +215,6 @@ class Draining:
     def _give_up(self) -> None:
         left = leftovers(self._run.status())
         self._run.stop()
-        self._progress.say(f"not drained within {self._timeout:g} s, and stopped")
+        self._progress.warn(f"not drained within {self._timeout:g} s, and stopped")
         for line in left:
-            self._progress.say(f"  left: {line}")
+            self._progress.warn(f"  left: {line}")

@@ -7,7 +7,9 @@
                   first
 ``keys.py``       what opens the page: a token for programs, an address that works once, and a
                   cookie of a session
-``routes.py``     what is served: the page, its events, their history, the metrics
+``probes.py``     what a supervisor asks without a key: whether the pipeline is alive, and whether
+                  it is ready
+``routes.py``     what is served: the page, its events, their history, the metrics, the probes
 """
 
 from penstock.observe.dashboard.dashboard import Dashboard, DashboardUnavailable

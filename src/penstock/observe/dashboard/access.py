@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.observe.dashboard.keys import Keys
+from penstock.observe.dashboard.probes import PROBES
 
 __all__ = ["AccessControl"]
 
@@ -59,6 +60,8 @@ browser would keep the cookie to itself if the link was clicked on the page of s
 class AccessControl:
     """Lets those through who have a key and ask from here; the others get status 403.
 
+    Probes need no key, for they tell nothing but the state.
+
     ``admit`` is told who was let through, by the address of the other end, on the server's thread.
     """
 
@@ -82,7 +85,8 @@ class AccessControl:
         refusal = self._refusal(connection)
         app = self._refused(refusal) if refusal else self._entrance(connection)
         entering = isinstance(app, HTMLResponse)
-        if not isinstance(app, PlainTextResponse) or app.status_code != REFUSED:
+        refused = isinstance(app, PlainTextResponse) and app.status_code == REFUSED
+        if not refused and scope["path"] not in PROBES:
             self._admit(scope.get("client"))
 
         async def send_guarded(message: Message) -> None:
@@ -106,6 +110,8 @@ class AccessControl:
     def _entrance(self, connection: HTTPConnection) -> ASGIApp:
         """Where its key leads."""
         keys, path = self._keys, connection.scope["path"]
+        if path in PROBES:
+            return self._app
         authorization = connection.headers.get("authorization")
         token = connection.query_params.get("token")
         if authorization is not None:

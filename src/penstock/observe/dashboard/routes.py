@@ -1,4 +1,4 @@
-"""What is served: the page, its events, their history, the metrics.
+"""What is served: the page, its events, their history, the metrics, the probes.
 
 A window that reads slowly skips statuses: nothing queues up for it, since each one takes what is
 there when it comes back. So a page that nobody looks at costs no memory.
@@ -25,6 +25,7 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from penstock.observe.dashboard.probes import PROBES, Answer
 from penstock.observe.metrics.table import MetricsUnavailable
 from penstock.observe.observer import Observer
 from penstock.observe.status import Point, Status
@@ -103,12 +104,16 @@ def application(observer: Observer, news: EventStream) -> Starlette:
     async def metrics(_: Request) -> Response:
         return exposition(observer)
 
+    async def probe(request: Request) -> Response:
+        return answered(PROBES[request.url.path](observer.status))
+
     return Starlette(
         routes=[
             Route("/", page),
             Route("/events", events),
             Route("/history", history),
             Route("/metrics", metrics),
+            *(Route(path, probe) for path in PROBES),
             Mount("/static", StaticFiles(directory=STATIC)),
         ]
     )
@@ -129,6 +134,12 @@ def encoded(status: Status) -> str:
 def columns(points: tuple[Point, ...]) -> dict[str, list[float | None]]:
     """The points as charts want them: all values of one field together."""
     return {field.name: [getattr(point, field.name) for point in points] for field in fields(Point)}
+
+
+def answered(answer: Answer) -> Response:
+    """As a supervisor reads it: by the status code."""
+    fine, words = answer
+    return PlainTextResponse(f"{words}\n", 200 if fine else 503)
 
 
 def exposition(observer: Observer) -> Response:
