@@ -8,7 +8,8 @@
                    metrics
 ``figures.py``     the figures of a status in words: the same for terminal and notebook
 ``notebook.py``    a running pipeline in a notebook: its picture, which changes in place
-``bottleneck.py``  which stage is the slowest, and how to say so
+``situation.py``   in which situation a pipeline is, and how to say so in a sentence that its
+                   figures bear out
 ``observer.py``    samples the status of a pipeline, and knows the last five minutes
 ``dashboard/``     the page that shows a running pipeline, for the one who runs it
 ``metrics/``       the counters of a running pipeline for the monitoring systems of others

@@ -11,7 +11,7 @@ from time import time
 from typing import Final
 
 from penstock.api import UNBOUNDED
-from penstock.observe.bottleneck import bottleneck_of
+from penstock.observe.situation import situation_of
 from penstock.observe.status import EdgeStatus, Point, StageStatus, Status
 from penstock.runtime import Clock, SystemClock, Timer, report_undelivered
 
@@ -21,8 +21,10 @@ EVERY: Final = 0.25
 """The seconds between two samples."""
 KEPT: Final = round(300 / EVERY)
 WINDOW: Final = round(5 / EVERY)
-"""The samples of which a rate, and a share of waiting, is made."""
+"""The samples of which a rate, and a share of waiting, is made; all of them of the same state."""
 LATENCIES: Final = 1000
+LATENCY_WINDOW: Final = 60.0
+"""The seconds for which a latency counts: how long rows took at the start says nothing later."""
 
 Listener = Callable[[Status], object]
 
@@ -42,7 +44,8 @@ class Observer:
         self._clock = clock or SystemClock()
         self._started = self._clock.now()
         self._samples: deque[tuple[float, Status]] = deque(maxlen=WINDOW)
-        self._latencies: deque[float] = deque(maxlen=LATENCIES)
+        self._latencies: deque[tuple[float, float]] = deque(maxlen=LATENCIES)
+        self._last_moved: dict[str, tuple[int, float]] = {}
         self._points: deque[Point] = deque(maxlen=KEPT)
         self._listeners: list[Listener] = []
         self._sampling = threading.RLock()  # a listener may take a sample, or close
@@ -88,13 +91,23 @@ class Observer:
         """Take a sample now."""
         with self._sampling:
             now, read = self._clock.now(), self._read()
-            self._samples.append((now, read))
-            self._latencies.extend(read.latencies)
+            self._add(now, read)
             status = self._status = self._with_pace(now, read)
             self._points.append(status.point)
             for listener in tuple(self._listeners):
                 self._tell(listener, status)
             return status
+
+    def _add(self, now: float, read: Status) -> None:
+        if self._samples and self._samples[-1][1].state != read.state:
+            self._samples.clear()  # who waited while Spark started is not slow now
+        self._samples.append((now, read))
+        self._latencies.extend((now, each) for each in read.latencies)
+        while self._latencies and now - self._latencies[0][0] > LATENCY_WINDOW:
+            self._latencies.popleft()
+        for stage in read.stages:
+            if self._last_moved.get(stage.name, (None,))[0] != stage.passed:
+                self._last_moved[stage.name] = stage.passed, now
 
     def _tell(self, listener: Listener, status: Status) -> None:
         try:
@@ -115,23 +128,28 @@ class Observer:
 
     def _with_pace(self, now: float, status: Status) -> Status:
         edges = tuple(self._edge(edge) for edge in status.edges)
-        bottleneck = bottleneck_of(replace(status, edges=edges))
         stages = tuple(
-            replace(stage, rate=self._rate(stage.name), slowest=stage.name == bottleneck.stage)
+            replace(
+                stage,
+                rate=self._rate(stage.name),
+                still_for=now - self._last_moved[stage.name][1],
+            )
             for stage in status.stages
         )
+        situation = situation_of(replace(status, stages=stages, edges=edges))
         return replace(
             status,
             pipeline=self._pipeline,
             seconds=now - self._started,
-            sentence=bottleneck.sentence,
-            stages=stages,
+            situation=situation.name,
+            sentence=situation.sentence,
+            stages=tuple(replace(stage, slowest=stage.name == situation.stage) for stage in stages),
             edges=edges,
             point=self._point(status, stages),
         )
 
     def _point(self, status: Status, stages: Iterable[StageStatus]) -> Point:
-        p50, p99 = percentiles(self._latencies)
+        p50, p99 = percentiles(latency for _, latency in self._latencies)
         return Point(
             at=time(),
             rate_in=sum(stage.rate for stage in stages if stage.kind == "source"),
@@ -163,8 +181,7 @@ class Observer:
             (at, stage.passed)
             for at, status in self._samples
             for stage in status.stages
-            # Before Spark has started, it does not know how many rows it had done.
-            if stage.name == name and (stage.kind != "spark" or status.state != "starting")
+            if stage.name == name
         ]
         return rate(counts)
 

@@ -37,6 +37,8 @@ class StageStatus:
     ``rate``     elements a second, by the observer
     ``slowest``  whether it is the one for which the others wait, by the observer
 
+    ``still_for``          seconds since the last element passed, or the start, by the observer
+
     ``dead_letters``       elements that it has put aside, and the last of them
     """
 
@@ -51,6 +53,7 @@ class StageStatus:
     last_dead_letters: tuple[Signal, ...] = ()
     rate: float = 0.0
     slowest: bool = False
+    still_for: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +113,8 @@ class Status:
     ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
     ``spark_page``  the address of Spark's own page, if it has one
 
-    The observer adds ``pipeline``, ``seconds`` since it began, the ``sentence`` on which stage is
-    the slowest, and the ``point`` of the charts.
+    The observer adds ``pipeline``, ``seconds`` since it began, the ``situation`` and a ``sentence``
+    about it, and the ``point`` of the charts.
     """
 
     state: State
@@ -128,6 +131,7 @@ class Status:
     spark_page: str | None = None
     pipeline: str = ""
     seconds: float = 0.0
+    situation: str = ""
     sentence: str = ""
     point: Point = field(default_factory=Point)
 

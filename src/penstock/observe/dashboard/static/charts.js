@@ -11,7 +11,7 @@ const GAP = 2;
 
 const CHARTS = [
   { title: "Rate", unit: rate, lines: { in: "rate_in", out: "rate_out" } },
-  { title: "Demand", unit: short, lines: { n: "demand", "in flight": "in_flight" } },
+  { title: "Demand", unit: short, lines: { "asked for": "demand", "in flight": "in_flight" } },
   { title: "Latency", unit: seconds, lines: { p50: "p50", p99: "p99" } },
   { title: "Lag", unit: seconds, lines: { lag: "lag" } },
 ];

@@ -1,7 +1,7 @@
 // The lines between the stages: thick where much moves, coloured by who waits for whom.
 
 import { setAttributes, setText, svg } from "./dom.js";
-import { demand, inFlight } from "./format.js";
+import { demand, short } from "./format.js";
 import { mood, wait } from "./moods.js";
 
 const ARROW = 9;
@@ -26,8 +26,8 @@ export function createEdge() {
     group.dataset.mood = mood(edge);
     group.dataset.pace = pace(edge.rate);
     group.style.setProperty("--thickness", `${thickness(edge.rate)}px`);
-    setText(parts.demand, `n=${demand(edge)}`);
-    setText(parts.flight, inFlight(edge) + (edge.capacity === null ? " in flight" : ""));
+    setText(parts.demand, `asked for ${demand(edge)}`);
+    setText(parts.flight, `${short(edge.in_flight)} waiting`);
     setText(parts.wait, wait(edge));
   }
 

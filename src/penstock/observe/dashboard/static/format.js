@@ -31,7 +31,7 @@ export function duration(value) {
 export const clock = (at) => CLOCK.format(new Date(at * 1000));
 
 export const demand = (edge) =>
-  edge.requested === null ? "∞" : short(Math.max(edge.requested - edge.delivered, 0));
+  edge.requested === null ? "all" : short(Math.max(edge.requested - edge.delivered, 0));
 
 export const inFlight = (edge) =>
   short(edge.in_flight) + (edge.capacity === null ? "" : ` of ${short(edge.capacity)}`);

@@ -20,6 +20,6 @@ export function wait(edge) {
 }
 
 export const inWords = (edge) =>
-  [rate(edge.rate), `n=${demand(edge)}`, `${inFlight(edge)} in flight`, wait(edge)]
+  [rate(edge.rate), `asked for ${demand(edge)}`, `${inFlight(edge)} waiting`, wait(edge)]
     .filter(Boolean)
     .join(", ");
