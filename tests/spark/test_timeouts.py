@@ -180,6 +180,7 @@ def test_rows_are_exact_over_kills(tmp_path: Path, time: str) -> None:
     for _ in range(2):
         SessionProcess(tmp_path, time).end()
         assert require_exact(tmp_path, time) > 10
+    assert "TransformWithState" not in (tmp_path / "said").read_text()
 
 
 # Refusals.
