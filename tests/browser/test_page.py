@@ -121,6 +121,7 @@ def test_the_page_shows_what_the_view_says(
     expect(page.locator("#time")).to_have_text("00:00:05")
     expect(page.locator("#batch")).to_have_text("21 (400 ms)")
     expect(page.locator("#restarts")).to_have_text("1x")
+    expect(page.locator("#kept")).to_have_text(f"{pipeline.passed:,} rows (2.3 MB)")
     expect(page.locator("[data-stage=spark] .rate")).to_have_text("60 /s")
     expect(page.locator("[data-stage=spark] .detail")).to_have_text("detail of spark")
     expect(page.locator(".edge .demand")).to_have_text(["asked for 256"] * 5)

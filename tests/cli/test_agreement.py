@@ -17,6 +17,7 @@ from penstock import Flow
 from penstock.cli.progress import count, duration, rate, seconds, short, summary
 from penstock.observe import Observer, Status
 from penstock.observe.dashboard import Dashboard
+from penstock.observe.figures import size
 from penstock.observe.ledger import WORDS, in_short
 from penstock.observe.metrics import METRICS
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
@@ -78,6 +79,9 @@ def figures(event: dict[str, Any]) -> list[str]:
     ]
     if batch is not None:
         found.append(f"batch {count(batch['number'])} ({seconds(batch['seconds'])})")
+        if event["kept"]:
+            rows, memory = (sum(each[key] for each in event["kept"]) for key in ("rows", "bytes"))
+            found.append(f"state {count(rows)} rows ({size(memory)})")
         if point["lag"] is not None:
             found.append(f"lag {seconds(point['lag'])}")
         found.append(f"checkpoint {event['checkpoint']}")

@@ -15,6 +15,7 @@ from penstock.observe import (
     Passage,
     Signal,
     StageStatus,
+    StateSize,
     Status,
 )
 from penstock.observe.status import Kind, State
@@ -92,6 +93,7 @@ class DrivenPipeline:
                 passages=self.passages,
                 lines=(LedgerLine(time(), "restarted; replayed 1,204..1,260"),),
             ),
+            kept=(StateSize("dropDuplicates", self.passed, 2_345_678, self.late or 0),),
             checkpoint=self.checkpoint,
             errors=self.errors,
             dead_letters=self.dead_letters,

@@ -77,6 +77,10 @@ def test_the_metrics_say_what_the_view_says(pipeline: DrivenPipeline, observer: 
     assert values[labelled("penstock_latency_seconds", quantile="0.99")] == 0.9
     assert values[labelled("penstock_batch_number")] == pipeline.looks
     assert values[labelled("penstock_batch_duration_seconds")] == 0.4
+    kept = {"operator": "dropDuplicates"}
+    assert values[labelled("penstock_state_store_rows", **kept)] == pipeline.passed
+    assert values[labelled("penstock_state_store_memory_bytes", **kept)] == 2_345_678
+    assert values[labelled("penstock_state_store_late_total", **kept)] == 3_001
     assert values[labelled("penstock_ledger_replayed_total")] == 56
     assert values[labelled("penstock_ledger_lost_total")] == 0
     assert values[labelled("penstock_ledger_late_total")] == 3_001
@@ -111,7 +115,7 @@ def test_what_is_not_known_or_has_no_bound_is_left_out() -> None:
     def read() -> Status:
         reading = pipeline.read()
         edges = tuple(replace(edge, requested=UNBOUNDED, capacity=None) for edge in reading.edges)
-        return replace(reading, edges=edges, batch=None, lag=None, latencies=())
+        return replace(reading, edges=edges, batch=None, kept=(), lag=None, latencies=())
 
     pipeline.lost = None
 
@@ -125,6 +129,9 @@ def test_what_is_not_known_or_has_no_bound_is_left_out() -> None:
         "penstock_batch_number",
         "penstock_batch_rows",
         "penstock_batch_duration_seconds",
+        "penstock_state_store_rows",
+        "penstock_state_store_memory_bytes",
+        "penstock_state_store_late_total",
         "penstock_ledger_lost_total",
         "penstock_ledger_duplicated_total",
         "penstock_ledger_filtered_total",

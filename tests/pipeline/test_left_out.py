@@ -104,7 +104,8 @@ def ended(through: Any, sink: Any, count: int, **place: Any) -> PipelineRun:
 )
 def test_each_row_that_came_too_late_is_counted(through: Any) -> None:
     accepted = Accepted()
-    ledger = ended(through, accepted, COUNT).status().ledger
+    status = ended(through, accepted, COUNT).status()
+    ledger = status.ledger
     # The window of the element from the future is still open; all others are in what came out.
     late = {*range(COUNT)} - {*accepted.numbers} - {FUTURE}
     assert len(accepted.numbers) == len({*accepted.numbers})
@@ -113,6 +114,9 @@ def test_each_row_that_came_too_late_is_counted(through: Any) -> None:
     (cause,) = ledger.causes
     assert (cause.field, cause.count, cause.place) == ("late", len(late), "spark")
     assert (ledger.lost, ledger.filtered) == (0, None)
+    # What is still kept is the element from the future.
+    assert [(each.rows, each.late) for each in status.kept] == [(1, len(late))]
+    assert all(each.bytes for each in status.kept)
 
 
 def test_rows_that_a_function_leaves_out_are_counted_as_filtered(tmp_path: Path) -> None:

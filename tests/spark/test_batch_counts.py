@@ -31,7 +31,13 @@ def report(number: int, start: int, end: int, *late: tuple[str, int], executed: 
             {"startOffset": place(start), "endOffset": place(end), "numInputRows": end - start}
         ],
         "stateOperators": [
-            {"operatorName": name, "numRowsDroppedByWatermark": rows} for name, rows in late
+            {
+                "operatorName": name,
+                "numRowsDroppedByWatermark": rows,
+                "numRowsTotal": 7,
+                "memoryUsedBytes": 512,
+            }
+            for name, rows in late
         ],
     }
 

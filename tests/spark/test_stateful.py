@@ -126,6 +126,25 @@ def test_in_update_mode_a_row_before_the_watermark_is_dropped_and_one_after_it_c
     assert last == {(at(0), "a"): 1, (at(50), "c"): 1, (at(60), "b"): 2}
 
 
+def test_windows_that_the_last_batch_has_closed_come_out_after_a_restart(tmp_path: Path) -> None:
+    def run(wanted: int) -> ManualSubscriber[Any]:
+        subscriber: ManualSubscriber[Any] = ManualSubscriber(request=wanted)
+        events = [(at(1), "a"), (at(2), "a"), (END, "end")]
+        flow = Flow.from_iterable(events).on_spark(EVENTS, checkpoint=tmp_path / "checkpoint")
+        flow.frame(counted_by_window).subscribe(subscriber)
+        return subscriber
+
+    first = run(1)
+    first.await_end(PATIENCE)
+    plans = tmp_path / "checkpoint" / "spark"
+    # As if it had been killed before Spark planned the batch in which the window comes out.
+    for file in [*plans.glob("*/1"), *plans.glob("*/.1.crc")]:
+        file.unlink()
+    second = run(1)
+    second.await_end(PATIENCE)
+    assert [tuple(each) for each in second.elements] == [(at(0), "a", 2)]
+
+
 # Duplicates.
 
 

@@ -60,6 +60,27 @@ def test_it_is_this_python_without_the_zips(given: str, left: str) -> None:
     assert said.removesuffix("\n") == f"{sys.executable} {left}"
 
 
+@pytest.mark.parametrize("module", ["transform_with_state_driver_worker", "other"])
+def test_what_the_process_prints_that_asks_for_state_is_dropped_and_its_errors_are_not(
+    cache: Path, module: str
+) -> None:
+    folder = cache / "pyspark" / "sql" / "streaming"
+    folder.mkdir(parents=True)
+    for package in (folder, *folder.parents[:2]):
+        (package / "__init__.py").touch()
+    (folder / f"{module}.py").write_text("import sys\nprint('chatter')\nsys.exit('an error')")
+    command = [worker_python(), "-m", f"pyspark.sql.streaming.{module}"]
+    said = subprocess.run(
+        command,
+        check=False,
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(cache)},
+        encoding="utf-8",
+    )
+    assert (said.returncode, said.stderr) == (1, "an error\n")
+    assert said.stdout == ("chatter\n" if module == "other" else "")
+
+
 def test_it_is_made_once_for_this_user_alone(cache: Path) -> None:
     first = worker_python()
     made = Path(first).stat()

@@ -17,7 +17,15 @@
 
 from penstock.observe.ledger import Cause, Conservation, Ledger, LedgerLine, Passage
 from penstock.observe.observer import Observer
-from penstock.observe.status import BatchStatus, EdgeStatus, Point, Signal, StageStatus, Status
+from penstock.observe.status import (
+    BatchStatus,
+    EdgeStatus,
+    Point,
+    Signal,
+    StageStatus,
+    StateSize,
+    Status,
+)
 
 __all__ = [
     "BatchStatus",
@@ -31,5 +39,6 @@ __all__ = [
     "Point",
     "Signal",
     "StageStatus",
+    "StateSize",
     "Status",
 ]

@@ -20,9 +20,11 @@ __all__ = [
     "rate",
     "seconds",
     "short",
+    "size",
 ]
 
 THOUSANDS: Final = ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "K"))
+BYTES: Final = {"T": "TB", "B": "GB", "M": "MB", "K": "kB"}
 
 
 def count(number: float) -> str:
@@ -37,6 +39,15 @@ def short(number: float) -> str:
         size, letter = next(each for each in THOUSANDS if number >= each[0] * 0.99995)
         return f"{tenths(number / size)}{letter}"
     return count(number) if number >= 10 else tenths(number)
+
+
+def size(number: float) -> str:
+    """Bytes."""
+    for each, letter in THOUSANDS:
+        # What rounds to a thousand of one size is one of the next.
+        if number >= each * 0.99995:
+            return f"{tenths(number / each)} {BYTES[letter]}"
+    return f"{count(number)} B"
 
 
 def rate(per_second: float) -> str:
@@ -72,6 +83,10 @@ def headline(status: Status) -> str:
     parts = [status.pipeline, status.state.upper(), duration(status.seconds)]
     if status.batch is not None:
         parts.append(f"batch {count(status.batch.number)} ({seconds(status.batch.seconds)})")
+    if status.kept:
+        rows = sum(each.rows for each in status.kept)
+        memory = sum(each.bytes for each in status.kept)
+        parts.append(f"state {count(rows)} rows ({size(memory)})")
     if status.checkpoint:
         parts.append(f"checkpoint {status.checkpoint}")
     if status.ledger.restarts:

@@ -11,7 +11,16 @@ from typing import Any, Literal
 from penstock.api import UNBOUNDED
 from penstock.observe.ledger import Ledger, entries, equation
 
-__all__ = ["BatchStatus", "EdgeStatus", "Point", "Signal", "StageStatus", "State", "Status"]
+__all__ = [
+    "BatchStatus",
+    "EdgeStatus",
+    "Point",
+    "Signal",
+    "StageStatus",
+    "State",
+    "StateSize",
+    "Status",
+]
 
 State = Literal["starting", "running", "draining", "completed", "stopped", "failed"]
 Kind = Literal["source", "journal", "spark", "flow", "sink"]
@@ -90,6 +99,21 @@ class BatchStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class StateSize:
+    """What an operator of Spark keeps from batch to batch, as of the last one.
+
+    ``rows``   the entries in its store: keys, and what else it has to find again, such as timers
+    ``bytes``  the memory that its stores take; what is on disk is not in it
+    ``late``   rows that it has dropped since the start, since they came after the watermark
+    """
+
+    operator: str
+    rows: int
+    bytes: int
+    late: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """What the charts have of one moment; ``at`` in seconds since 1970."""
 
@@ -111,6 +135,7 @@ class Status:
     ``lag``         for how many seconds the oldest row waits that Spark has not finished
     ``latencies``   the seconds that rows took from the journal to the sinks, since the last status
     ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
+    ``kept``        the state of each operator that has some
     ``spark_page``  the address of Spark's own page, if it has one
 
     The observer adds ``pipeline``, ``seconds`` since it began, the ``situation`` and a ``sentence``
@@ -128,6 +153,7 @@ class Status:
     errors: tuple[Signal, ...] = ()
     dead_letters: int = 0
     last_dead_letters: tuple[Signal, ...] = ()
+    kept: tuple[StateSize, ...] = ()
     spark_page: str | None = None
     pipeline: str = ""
     seconds: float = 0.0

@@ -163,6 +163,7 @@ class SparkEngine:
             latencies=run.latencies,
             dead_letters=sum(each.all_dead_letters for each in run.inputs),
             last_dead_letters=last_dead_letters(run),
+            kept=run.kept,
             spark_page=run.page,
         )
 

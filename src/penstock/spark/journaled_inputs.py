@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import count
 from typing import Any
 
 from penstock.api import Publisher
@@ -17,10 +18,14 @@ from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
 from penstock.spark.ingest.conversion import Converter, WithoutPositions
 from penstock.spark.ingest.journal_subscriber import JournalSubscriber
 from penstock.spark.journal import Journal
-from penstock.spark.plan import SparkInput
+from penstock.spark.plan import SparkInput, SparkPlan
 from penstock.spark.run_counts import InputCounts, input_counts
+from penstock.spark.state import wake_of
+from penstock.spark.stream_input import StreamInput, StreamRead
+from penstock.spark.workers.functions import FusedFunctions
+from penstock.spark.workers.journal_source import JournalRead
 
-__all__ = ["JournaledInputs"]
+__all__ = ["JournaledInputs", "reads_of"]
 
 
 class JournaledInputs:
@@ -154,6 +159,19 @@ class JournaledInputs:
         parts = zip(self._inputs, self.journals, self._recorders, positions, strict=False)
         for each, journal, recorder, (position, position_before) in parts:
             yield input_counts(each, journal, recorder, position, position_before)
+
+
+def reads_of(
+    plan: SparkPlan, checkpoint: Checkpoint, through: FusedFunctions | None
+) -> Iterator[StreamRead]:
+    """How Spark reads each of the inputs of a run, those without a journal included."""
+    journals, wake = map(checkpoint.for_journal, count()), wake_of(plan, checkpoint)
+    for number, each in enumerate(plan.inputs):
+        if isinstance(each, StreamInput):
+            yield each.read(checkpoint.place, number)
+        else:
+            place, rows = next(journals), plan.batch_rows
+            yield JournalRead(place, rows, checkpoint.plans, through, wake)
 
 
 def after_journal(each: SparkInput, journal: Journal) -> Publisher[Any]:

@@ -223,6 +223,7 @@ class SparkPlan:
     ``batches`` is told where its batches begin and end
     ``accept_state_change``  whether state may be read by a query that gives it another meaning
     ``sinks``   get the DataFrame of each batch, before its rows come back
+    ``ticks``   whether Spark runs batches by the clock as well, also when there is no row
     """
 
     name: str
@@ -238,6 +239,7 @@ class SparkPlan:
     accept_state_change: bool = False
     sinks: tuple[DataFrameSink, ...] = ()
     until_end: bool = False
+    ticks: bool = False
 
     @property
     def journaled(self) -> tuple[SparkInput, ...]:
@@ -328,6 +330,7 @@ def combined(plans: Sequence[SparkPlan], first: Step) -> SparkPlan:
         batch_rows=next(journaled, plans[0].batch_rows),
         first=first,
         stages=(),
+        ticks=any(each.ticks for each in plans),
     )
     require_resumable(plan)
     return plan

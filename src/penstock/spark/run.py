@@ -11,12 +11,10 @@ import shutil
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Iterator
 from contextlib import ExitStack
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from time import monotonic, time
 from typing import Final
 
@@ -35,14 +33,11 @@ from penstock.spark.egress.query import NativeSink, Query, Retries
 from penstock.spark.egress.rows import Decode
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
 from penstock.spark.journal import JournalError
-from penstock.spark.journaled_inputs import JournaledInputs
+from penstock.spark.journaled_inputs import JournaledInputs, reads_of
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.run_counts import RunCounts
 from penstock.spark.session.spark_session import require_startable, spark_session
 from penstock.spark.state import with_state_checked
-from penstock.spark.stream_input import StreamInput, StreamRead
-from penstock.spark.workers.functions import FusedFunctions
-from penstock.spark.workers.journal_source import JournalRead
 from penstock.spark.workers.pickling import divided, require_sendable
 
 __all__ = ["SparkRun"]
@@ -254,11 +249,12 @@ class SparkRun:
         through, rest = divided(self._plan)
         self.batch_counts.reads(through=through is not None)
         query.start(
-            list(self._reads(checkpoint, through)),
+            list(reads_of(self._plan, checkpoint, through)),
             with_state_checked(rest.transform, self._plan, checkpoint),
             self._sink
             or self._delivering.target(
                 partial(self.batch_counts.arrived, query),
+                lambda: not self._has_done_journals,
                 checkpoint.keep if checkpoint.has_copy else None,
             ),
             self._plan.output_mode,
@@ -276,7 +272,7 @@ class SparkRun:
             self._free(checkpoint)
             if self._done is not before:
                 self._look_for_ends(checkpoint)
-            if self._draining and self._plan.streams and self._has_all:
+            if self._is_to_be_left and self._has_all:
                 if self._has_left(query):
                     return
                 continue
@@ -289,16 +285,10 @@ class SparkRun:
             if self._has_all and query.is_idle:
                 return
 
-    def _reads(
-        self, checkpoint: Checkpoint, through: FusedFunctions | None
-    ) -> Iterator[StreamRead]:
-        """How Spark reads each of the inputs."""
-        journals = map(checkpoint.for_journal, count())
-        for number, each in enumerate(self._plan.inputs):
-            if isinstance(each, StreamInput):
-                yield each.read(checkpoint.place, number)
-            else:
-                yield JournalRead(next(journals), self._plan.batch_rows, checkpoint.plans, through)
+    @property
+    def _is_to_be_left(self) -> bool:
+        """Whether Spark would not rest by itself when it has all, and has to be told."""
+        return self._plan.ticks or (self._draining and bool(self._plan.streams))
 
     def _has_left(self, query: Query) -> bool:
         """Let Spark compute no further batch of what it reads itself; whether it computes none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from penstock.observe.meters import Timestamped
-from penstock.observe.status import BatchStatus
+from penstock.observe.status import BatchStatus, StateSize
 from penstock.spark.egress.batch_counts import SparkCounts
 from penstock.spark.ingest.journal_subscriber import JournalSubscriber
 from penstock.spark.journal import Journal
@@ -105,6 +105,15 @@ class RunCounts:
     counts: SparkCounts = field(default_factory=SparkCounts)
     begun_batch: int = -1
     unfinished_batch: int | None = None
+
+    @property
+    def kept(self) -> tuple[StateSize, ...]:
+        """What each operator of Spark keeps, and what came too late for it in this run."""
+        late = self.counts.late
+        return tuple(
+            StateSize(*each, late[each.operator].rows if each.operator in late else 0)
+            for each in self.counts.kept
+        )
 
 
 def input_counts(

@@ -41,7 +41,7 @@ from penstock.spark.plan import (
 )
 from penstock.spark.session.spark_session import SparkSettings
 from penstock.spark.sql_query import selecting
-from penstock.spark.stateful_stage import stateful_stage
+from penstock.spark.stateful_stage import PROCESSING_TIME, stateful_stage
 from penstock.spark.stream_input import StreamInput, stream_input
 from penstock.spark.workers.functions import BatchStage, FrameStage, RowStage, SparkStage
 
@@ -198,6 +198,7 @@ class SparkFlow:
         key: str | Sequence[str],
         schema: SchemaLike,
         state: SchemaLike,
+        timeouts: Literal["processing_time", "event_time"] | None = None,
     ) -> SparkFlow:
         """Keep something for each key: ``function(key, rows, state)`` makes rows of ``schema``.
 
@@ -205,6 +206,12 @@ class SparkFlow:
         for the key, a named tuple of the schema ``state``, or ``None``; ``state.update(...)``
         and ``state.remove()`` change it. It survives a crash, exactly, with the checkpoint. The
         state is on RocksDB, so that it may be larger than the memory.
+
+        With ``timeouts``, ``state.time_out_at(moment)`` has the function called without rows once
+        ``state.now`` is there, with ``state.timed_out``: ``now`` is the time of the batch, or by
+        ``"event_time"`` the watermark. A key has one such moment; a new one replaces it, and
+        ``remove`` drops it. When the stream completes, moments that are still to come are not
+        waited for.
 
         >>> def total(customer, orders, state):
         ...     before = state.value.total if state.value else 0.0
@@ -215,7 +222,9 @@ class SparkFlow:
         ...     total, key="customer", schema="customer long, total double", state="total double"
         ... )
         """
-        return self._then(stateful_stage(self._plan, function, key, schema, state))
+        stage = stateful_stage(self._plan, function, key, schema, state, timeouts)
+        ticks = self._plan.ticks or timeouts == PROCESSING_TIME
+        return SparkFlow(replace(self._then(stage)._plan, ticks=ticks))
 
     def join(self, other: SparkFlow, on: str | list[str] | Column, how: str = "inner") -> SparkFlow:
         """Rows of both streams that belong together, as Spark's ``join`` has it.

@@ -40,6 +40,7 @@ __all__ = [
     "in_words",
     "require_same_state",
     "stateful_operators",
+    "wake_of",
     "with_state_checked",
 ]
 
@@ -70,6 +71,19 @@ def with_state_checked(transform: Step, plan: SparkPlan, checkpoint: Checkpoint)
         return frame
 
     return checked
+
+
+def wake_of(plan: SparkPlan, checkpoint: Checkpoint) -> str:
+    """What lets a query begin with a batch of its own, if what was kept may have to come out.
+
+    The end of a batch moves the watermark, and the clock goes on by itself. Spark looks at both
+    after a batch, and after a restart not before there is a row.
+    """
+    planned = checkpoint.planned_batch
+    if planned is None or checkpoint.unfinished_batch is not None:
+        return ""
+    waits = plan.ticks or WATERMARK in (checkpoint.remembered(FILE) or "")
+    return str(planned + 1) if waits else ""
 
 
 def in_words(frame: DataFrame) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.flow.checks import require_callable
 from penstock.runtime import shorten
+from penstock.runtime.arguments import require_choice
 from penstock.spark.ingest.schema import Schema, SchemaLike
 from penstock.spark.plan import SparkPlan
 from penstock.spark.workers.functions import FrameStage
@@ -14,10 +15,16 @@ from penstock.spark.workers.functions import FrameStage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["PROVIDER", "stateful_stage"]
+__all__ = ["PROCESSING_TIME", "PROVIDER", "ROCKSDB", "stateful_stage"]
 
 STATEFUL: Final = "stateful"
 PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+EVENT_TIME: Final = "event_time"
+PROCESSING_TIME: Final = "processing_time"
+TIMES: Final = {PROCESSING_TIME: "ProcessingTime", EVENT_TIME: "EventTime"}
+"""By which time keys time out, as Spark calls it."""
+WATERMARKED: Final = "spark.watermarkDelayMs"
+"""What Spark notes at a column that has a watermark."""
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -27,6 +34,7 @@ def stateful_stage(
     key: str | Sequence[str],
     schema: SchemaLike,
     state: SchemaLike,
+    timeouts: str | None = None,
 ) -> FrameStage:
     """The step, if this Spark can take it; refuses what Spark would refuse in many lines."""
     from pyspark.sql import GroupedData
@@ -40,19 +48,42 @@ def stateful_stage(
     require_store(plan)
     keys = require_keys(key)
     made = Schema.of(schema)
-    processor = StatefulFunction(require_callable(STATEFUL, function), made, Schema.of(state))
-    mode = plan.output_mode.capitalize()
+    time = None if timeouts is None else require_choice(STATEFUL, "timeouts", timeouts, TIMES)
+    if time == PROCESSING_TIME and plan.until_end:
+        raise ValueError(
+            f"{STATEFUL}: timeouts={PROCESSING_TIME!r} lets Spark run batches by the clock for "
+            f"ever, and from_stream(until_end=True) would never end; take {EVENT_TIME!r}, or leave "
+            "until_end out"
+        )
+    processor = StatefulFunction(
+        require_callable(STATEFUL, function),
+        made,
+        Schema.of(state),
+        by_watermark=None if time is None else time == EVENT_TIME,
+    )
+    mode, time_mode = plan.output_mode.capitalize(), TIMES.get(time or "", "None")
 
     def grouped(frame: DataFrame) -> DataFrame:
         missing = [each for each in keys if each not in frame.columns]
         if missing:
             known = ", ".join(frame.columns)
             raise ValueError(f"{STATEFUL} has the key {missing[0]!r}, and the rows have {known}")
+        if time == EVENT_TIME:
+            require_watermark(frame)
         if plan.settings.session is None:
             frame.sparkSession.conf.set(PROVIDER, ROCKSDB)
-        return frame.groupBy(*keys).transformWithState(processor, made.spark, mode, "None")
+        return frame.groupBy(*keys).transformWithState(processor, made.spark, mode, time_mode)
 
     return FrameStage(STATEFUL, grouped, processor)
+
+
+def require_watermark(frame: DataFrame) -> None:
+    """Event time stands where the watermark of the rows is."""
+    if not any(WATERMARKED in field.metadata for field in frame.schema.fields):
+        raise ValueError(
+            f"{STATEFUL}: timeouts={EVENT_TIME!r} needs a watermark upstream, such as "
+            ".frame(lambda frame: frame.withWatermark('at', '10 seconds'))"
+        )
 
 
 def require_keys(key: Any) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from penstock.api import UNBOUNDED
 from penstock.observe.ledger import WORDS, LedgerWord
-from penstock.observe.status import EdgeStatus, StageStatus, State, Status
+from penstock.observe.status import EdgeStatus, StageStatus, State, StateSize, Status
 
 __all__ = [
     "METRICS",
@@ -24,7 +24,7 @@ Kind: TypeAlias = Literal["counter", "gauge"]
 Values: TypeAlias = Iterable[tuple[tuple[str, ...], float]]
 """The values of a metric at one moment, each after those of its labels."""
 
-UNIT_SUFFIXES: Final = {"s": "_seconds", "1": "_ratio"}
+UNIT_SUFFIXES: Final = {"s": "_seconds", "1": "_ratio", "By": "_bytes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,17 @@ def of_edges(
         )
 
     return Metric(name, kind, unit, meaning, ("pipeline", "giver", "taker"), read)
+
+
+def of_states(
+    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[StateSize], float]
+) -> Metric:
+    """A metric with one value for each operator of Spark that keeps something."""
+
+    def read(status: Status) -> Values:
+        return [((status.pipeline, each.operator), value(each)) for each in status.kept]
+
+    return Metric(name, kind, unit, meaning, ("pipeline", "operator"), read)
 
 
 def known(
@@ -251,6 +262,27 @@ METRICS: Final = (
         "s",
         "the seconds that it took",
         lambda status: status.batch.seconds if status.batch else None,
+    ),
+    of_states(
+        "penstock.state_store.rows",
+        "gauge",
+        "{row}",
+        "what an operator of Spark keeps from batch to batch: the entries in its store",
+        lambda each: each.rows,
+    ),
+    of_states(
+        "penstock.state_store.memory",
+        "gauge",
+        "By",
+        "the memory that its stores take; what is on disk is not in it",
+        lambda each: each.bytes,
+    ),
+    of_states(
+        "penstock.state_store.late",
+        "counter",
+        "{row}",
+        "rows that it has dropped, since they came after the watermark",
+        lambda each: each.late,
     ),
     *map(of_word, WORDS),
     Metric(

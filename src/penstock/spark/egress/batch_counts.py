@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BatchCount",
     "BatchCounts",
+    "KeptState",
     "LateRows",
     "SparkCounts",
     "counted",
@@ -60,6 +61,14 @@ class LateRows(NamedTuple):
     exact: bool = True
 
 
+class KeptState(NamedTuple):
+    """What an operator keeps: so many rows, in so many bytes of memory."""
+
+    operator: str
+    rows: int
+    bytes: int
+
+
 class BatchCount(NamedTuple):
     """One batch.
 
@@ -67,6 +76,7 @@ class BatchCount(NamedTuple):
     ``read``      rows that came into the query
     ``left``      rows that came out of it; ``None`` if nobody asked Spark to count them
     ``streamed``  rows of each source that Spark reads itself; ``None`` if it does not say
+    ``kept``      what each operator with state keeps since
     """
 
     number: int
@@ -75,6 +85,7 @@ class BatchCount(NamedTuple):
     left: int | None
     late: tuple[LateRows, ...]
     streamed: tuple[int | None, ...] = ()
+    kept: tuple[KeptState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +96,8 @@ class SparkCounts:
     ``arrived`` are the rows that have reached this program, of the same batches. ``missed`` counts
     the batches of which Spark's report was not seen, ``uncounted`` those of which it does not say
     how many rows it has read, and ``through`` says whether functions ran where rows were read.
-    ``last_planned`` are the rows of the last batch alone; ``None`` if they are not known.
+    ``last_planned`` are the rows of the last batch alone; ``None`` if they are not known. What was
+    kept after it is in ``kept``.
     """
 
     batch: int = -1
@@ -99,6 +111,7 @@ class SparkCounts:
     streamed: tuple[int, ...] = ()
     uncounted: int = 0
     last_planned: int | None = None
+    kept: tuple[KeptState, ...] = ()
 
 
 class CountingQuery(Protocol):
@@ -203,6 +216,7 @@ class BatchCounts:
             ),
             uncounted=before.uncounted + (None in batch.streamed),
             last_planned=None if None in batch.streamed else batch.planned,
+            kept=batch.kept,
         )
 
 
@@ -233,6 +247,7 @@ def count_of(report: Mapping[str, Any]) -> BatchCount:
         observed_rows(report["observedMetrics"] or {}),
         late_in(report["stateOperators"]),
         tuple(rows_streamed(each) for each in sources if not is_journal(each)),
+        kept_in(report["stateOperators"]),
     )
 
 
@@ -286,18 +301,29 @@ def offset_in(text: str | None) -> object:
 
 
 def late_in(operators: Sequence[Mapping[str, Any]]) -> tuple[LateRows, ...]:
-    """What each operator has dropped; several of one name are numbered, from the last one on."""
+    """What each operator has dropped."""
+    late = []
+    for name, each in zip(names_of(operators), operators, strict=True):
+        dropped = each["numRowsDroppedByWatermark"]
+        exact = not dropped or each["operatorName"] not in AGGREGATIONS
+        late.append(LateRows(name, dropped, exact=exact))
+    return tuple(late)
+
+
+def kept_in(operators: Sequence[Mapping[str, Any]]) -> tuple[KeptState, ...]:
+    """What each operator keeps."""
+    named = zip(names_of(operators), operators, strict=True)
+    return tuple(
+        KeptState(name, each["numRowsTotal"], each["memoryUsedBytes"]) for name, each in named
+    )
+
+
+def names_of(operators: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the operators are called; several of one name are numbered, from the last one on."""
     names = [OPERATORS.get(each["operatorName"], each["operatorName"]) for each in operators]
     several, found = Counter(names), Counter[str]()
-    late = []
-    for name, each in zip(names, operators, strict=True):
+    numbered = []
+    for name in names:
         found[name] += 1
-        dropped = each["numRowsDroppedByWatermark"]
-        late.append(
-            LateRows(
-                f"{name} {found[name]}" if several[name] > 1 else name,
-                dropped,
-                exact=not dropped or each["operatorName"] not in AGGREGATIONS,
-            )
-        )
-    return tuple(late)
+        numbered.append(f"{name} {found[name]}" if several[name] > 1 else name)
+    return numbered

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -32,6 +32,11 @@ __all__ = [
     "BatchHandoff",
     "HandoffBatch",
 ]
+
+
+TICK: Final = 1.0
+"""The seconds for which a batch by the clock is held back while there is no row."""
+LOOK: Final = 0.02
 
 
 class HandoffBatch(NamedTuple):
@@ -101,6 +106,18 @@ class BatchHandoff:
                 raise Stopped(f"batch {number} is left to the next run")
             self.admitted = max(number, self.admitted)
             self.admitted_at = monotonic()
+
+    def admit_by_clock(self, number: int, has_rows: Callable[[], bool]) -> None:
+        """As ``admit``, without demand; a batch for which there are no rows has to wait a while.
+
+        Else Spark would run one empty batch after the other, as fast as it can.
+        """
+        until = monotonic() + TICK
+        with self._changed:
+            while not (self._is_over or self._is_refused(number) or has_rows()):
+                if not self._changed.wait(LOOK) and monotonic() >= until:
+                    break
+        self.admit(number, on_demand=False)
 
     def admit_no_more(self) -> None:
         """Let Spark compute no further batch; one that it was let compute may come again."""
@@ -259,15 +276,20 @@ class BatchDelivery:
     def target(
         self,
         on_arrival: Callable[[int, int | None], object],
+        has_rows: Callable[[], bool],
         on_planned: Callable[[], object] | None = None,
     ) -> ProgramSink:
         """Where a query is to send its batches.
 
         ``on_arrival`` is told of each: its number, and its rows if they are for this program;
-        ``on_planned`` before anything of it is computed, and its error is that of the run.
+        ``has_rows`` says whether the journals have some with which Spark is not done;
+        ``on_planned`` is told before anything of it is computed, and its error is that of the run.
         """
-        gated = bool(self._plan.streams)
-        admit = partial(self.emitter.admit, on_demand=self._gives_elements) if gated else None
+        admit: Callable[[int], None] | None = None
+        if self._plan.streams:
+            admit = partial(self.emitter.admit, on_demand=self._gives_elements)
+        elif self._plan.ticks:
+            admit = partial(self.emitter.admit_by_clock, has_rows=has_rows)
         if on_planned is not None:
             admit = partial(self._plan_kept, on_planned, admit)
         return ProgramSink(partial(self._deliver, on_arrival), self._share, admit)

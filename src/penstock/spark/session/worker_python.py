@@ -3,6 +3,9 @@
 Spark has its Python processes read pyspark from a zip, and what comes from a zip is compiled by
 each process anew, which takes a second. Each query starts such a process, and the first query
 several. Where pyspark is installed, it is compiled already.
+
+The process that Spark starts for a query with state, to ask which it has, prints five lines of its
+own. It runs no function of the user, and sends its errors to the JVM: what it prints is dropped.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ LAUNCHER: Final = """\
 PYTHONPATH=${PYTHONPATH#*/pyspark.zip:}
 PYTHONPATH=${PYTHONPATH#*/py4j-*-src.zip:}
 export PYTHONPATH
+# It says on the user's terminal what it does, and that is all. Its errors do not go that way.
+[ "$1 $2" = "-m pyspark.sql.streaming.transform_with_state_driver_worker" ] && exec >/dev/null
 """
 
 

@@ -40,6 +40,8 @@ __all__ = [
 ]
 
 FORMAT: Final = "penstock-journal"
+WAKE: Final = "wake"
+"""What tells the offset of a batch without rows from that of the batch before."""
 
 
 def offset(identity: str, position: int) -> dict[str, Any]:
@@ -59,14 +61,14 @@ def position_of(offset: dict[str, Any], identity: str) -> int:
 
 def is_of_journal(offset: object) -> TypeGuard[dict[str, Any]]:
     """Whether Spark wrote it down for a journal, and not for a source of its own."""
-    return isinstance(offset, dict) and offset.keys() == {"journal", "position"}
+    return isinstance(offset, dict) and offset.keys() - {WAKE} == {"journal", "position"}
 
 
 class JournalSource(DataSource):
     """The rows of a journal.
 
-    Options: ``path`` of the journal, ``batch_rows``, the ``checkpoint`` of the query, and
-    ``through``, the text of what the rows go through as they are read.
+    Options: ``path`` of the journal, ``batch_rows``, the ``checkpoint`` of the query, ``through``,
+    the text of what the rows go through as they are read, and ``wake``, see ``JournalRead``.
     """
 
     @classmethod
@@ -80,6 +82,7 @@ class JournalSource(DataSource):
         self._batch_rows = int(options["batch_rows"])
         self._checkpoint = options["checkpoint"]
         self._through: str | None = options.get("through")
+        self._wake = options.get(WAKE, "")
 
     def schema(self) -> StructType:
         """The columns, as the journal has them."""
@@ -88,7 +91,7 @@ class JournalSource(DataSource):
     def streamReader(self, schema: StructType) -> JournalStream:  # noqa: N802 - Spark's name
         """The same as a stream."""
         kind = stream_kind()
-        return kind(self._reader, self._batch_rows, self._checkpoint, self._through)
+        return kind(self._reader, self._batch_rows, self._checkpoint, self._through, self._wake)
 
 
 def stream_kind() -> type[JournalStream]:
@@ -105,12 +108,14 @@ class JournalRead:
     """How a query reads a journal.
 
     ``checkpoint``  the place that the journal and Spark's checkpoint share
+    ``wake``        lets the query begin with a batch even if there is no row; new each time
     """
 
     journal: str
     batch_rows: int
     checkpoint: str
     through: FusedFunctions | None = None
+    wake: str = ""
 
     def frame(self, session: SparkSession) -> DataFrame:
         """The rows as a stream of Spark."""
@@ -118,6 +123,8 @@ class JournalRead:
         reader = session.readStream.format(FORMAT).option("path", self.journal)
         reader = reader.option("batch_rows", str(self.batch_rows))
         reader = reader.option("checkpoint", self.checkpoint)
+        if self.wake:
+            reader = reader.option(WAKE, self.wake)
         if self.through is not None:
             reader = reader.option("through", self.through.text).schema(self.through.schema.spark)
         return reader.load()
@@ -140,7 +147,10 @@ class JournalStream(DataSourceStreamReader):
         batch_rows: int,
         checkpoint: str,
         through: str | None = None,
+        wake: str = "",
     ) -> None:
+        self._wake = wake
+        self._wakes_at: int | None = None
         self._journal = journal
         self._batch_rows = batch_rows
         self._checkpoint = checkpoint
@@ -179,7 +189,12 @@ class JournalStream(DataSourceStreamReader):
 
     def _bounded(self, start: int, end: int, most: int) -> dict[str, Any]:
         """The end of a batch of at most so many rows, which is never before its start."""
-        return offset(self._identity, max(start, min(end, start + most)))
+        if self._wakes_at is None:
+            self._wakes_at = start
+        stop = max(start, min(end, start + most))
+        found = offset(self._identity, stop)
+        # Spark runs a batch when the offset is another one, and the same one has to stay.
+        return {**found, WAKE: self._wake} if self._wake and stop == self._wakes_at else found
 
 
 class SelfBoundedStream(JournalStream):

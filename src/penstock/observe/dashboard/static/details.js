@@ -1,7 +1,7 @@
 // What is known of the stage that was clicked.
 
 import { element, setAttributes, setHidden, setLink, setText } from "./dom.js";
-import { count, rate } from "./format.js";
+import { count, rate, stateInWords } from "./format.js";
 import { createLines } from "./lines.js";
 import { createMarbles } from "./marbles.js";
 import { inWords } from "./moods.js";
@@ -15,6 +15,7 @@ export function createDetails(root, onClose) {
   const facts = element("p", "facts-line");
   const trouble = element("p", "trouble");
   const edges = element("ul", "edges-list");
+  const kept = element("ul", "kept-list");
   const spark = element("a", "", "Spark's own page");
   const marbles = createMarbles();
   const list = element("ul", "lines");
@@ -26,7 +27,7 @@ export function createDetails(root, onClose) {
   const signals = element("h3", "", "Last signals");
   const errors = createSection("errors", "Last errors");
   const letters = createSection("letters", "Dead letters");
-  root.append(head, facts, trouble, edges, spark, errors.root, letters.root);
+  root.append(head, facts, trouble, edges, kept, spark, errors.root, letters.root);
   root.append(signals, marbles.root, list);
   root.addEventListener("keydown", (event) => event.key === "Escape" && onClose());
   let shown = null;
@@ -43,27 +44,36 @@ export function createDetails(root, onClose) {
     setLink(spark, stage.kind === "spark" ? view.spark_page : null);
     setText(trouble, stage.trouble);
     setHidden(trouble, !stage.trouble);
-    showEdges(view.edges, name);
+    showList(edges, edgeTexts(view.edges, name));
+    showList(kept, stage.kind === "spark" ? view.kept.map(keptInWords) : []);
     errors.show(stage.errors, stage.errors.length);
     letters.show(stage.last_dead_letters, stage.dead_letters);
     marbles.show(stage, view.point.at);
     lines.show(stage.recent);
   }
 
-  function showEdges(all, name) {
-    const texts = all
-      .filter((edge) => edge.giver === name || edge.taker === name)
-      .map((edge) => {
-        const other = edge.taker === name ? `from ${edge.giver}` : `to ${edge.taker}`;
-        return `${other}: ${inWords(edge)}`;
-      });
-    while (edges.children.length > texts.length) edges.lastChild.remove();
-    texts.forEach((text, index) => {
-      setText(edges.children[index] ?? edges.appendChild(element("li")), text);
-    });
-  }
-
   return { show };
+}
+
+function edgeTexts(all, name) {
+  return all
+    .filter((edge) => edge.giver === name || edge.taker === name)
+    .map((edge) => {
+      const other = edge.taker === name ? `from ${edge.giver}` : `to ${edge.taker}`;
+      return `${other}: ${inWords(edge)}`;
+    });
+}
+
+function keptInWords(state) {
+  const late = state.late ? `; ${count(state.late)} rows came too late for it` : "";
+  return `${state.operator} keeps ${stateInWords(state)}${late}`;
+}
+
+function showList(list, texts) {
+  while (list.children.length > texts.length) list.lastChild.remove();
+  texts.forEach((text, index) => {
+    setText(list.children[index] ?? list.appendChild(element("li")), text);
+  });
 }
 
 // What most stages have none of is not there until there is one.

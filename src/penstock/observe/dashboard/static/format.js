@@ -3,6 +3,7 @@
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const TENTHS = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 const CLOCK = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
 
 export const count = (number) => WHOLE.format(number);
@@ -11,6 +12,14 @@ export function short(number) {
   if (number >= 10000) return COMPACT.format(number);
   return (number >= 10 ? WHOLE : TENTHS).format(number);
 }
+
+export function size(bytes) {
+  // What rounds to a thousand of one size is one of the next.
+  const found = SIZES.find(([each]) => bytes >= each * 0.99995);
+  return found ? `${TENTHS.format(bytes / found[0])} ${found[1]}` : `${WHOLE.format(bytes)} B`;
+}
+
+export const stateInWords = ({ rows, bytes }) => `${count(rows)} rows (${size(bytes)})`;
 
 export const rate = (perSecond) => `${short(Math.max(perSecond, 0))} /s`;
 

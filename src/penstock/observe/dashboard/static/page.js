@@ -3,7 +3,7 @@
 import { createCharts } from "./charts.js";
 import { createDetails } from "./details.js";
 import { byId, setHidden, setLink, setText } from "./dom.js";
-import { count, duration, seconds } from "./format.js";
+import { count, duration, seconds, stateInWords } from "./format.js";
 import { createGraph } from "./graph.js";
 import { createLedger } from "./ledger.js";
 import { createLines } from "./lines.js";
@@ -73,16 +73,23 @@ function show(now) {
 }
 
 function showHeader(now) {
-  const { pipeline, state, batch, ledger, checkpoint, spark_page } = now;
+  const { pipeline, state, batch, kept, ledger, checkpoint, spark_page } = now;
   document.title = `${pipeline} · ${state}`;
   setText(byId("pipeline"), pipeline);
   setText(byId("state"), state);
   byId("state").dataset.state = state;
   setText(byId("time"), duration(now.seconds));
   setText(byId("batch"), batch ? `${count(batch.number)} (${seconds(batch.seconds)})` : "–");
+  setText(byId("kept"), stateInWords(totalOf(kept)));
+  setHidden(byId("kept").parentElement, !kept.length);
   setText(byId("checkpoint"), checkpoint || "–");
   setText(byId("restarts"), `${count(ledger.restarts)}x`);
   setLink(byId("spark"), spark_page);
+}
+
+function totalOf(kept) {
+  const sum = (field) => kept.reduce((total, each) => total + each[field], 0);
+  return { rows: sum("rows"), bytes: sum("bytes") };
 }
 
 // Shares change all the time: who listens hears the sentence again only when its words change.
