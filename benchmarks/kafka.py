@@ -1,6 +1,8 @@
 """Topics of Kafka read and written, beside the bare client, with a broker on this machine.
 
-In the bare loops, each message is looked at for an error, and its value is taken.
+In the bare loops, each message is looked at for an error, and its value is taken. Of ours, CPU time
+is that of all threads, the client's among them. Where nobody waits for the broker, it decides: by
+the wall clock, two threads get more of a busy machine than one.
 """
 
 from __future__ import annotations
@@ -26,24 +28,21 @@ from tests.servers.kafka import Kafka, broker
 
 __all__ = ["report"]
 
-MESSAGES: Final = 100_000
+MESSAGES: Final = 200_000
 WRITTEN: Final = 30_000
 ROWS: Final = 1_000
 ROUNDS: Final = 5
 BARS: Final = {
-    "read_kafka(decode=None)": ("bare poll()", 0.7),
-    "read_kafka()": ("bare poll() and json.loads", 0.7),
-    "read_kafka(batches=True)": ("bare consume(1000)", 0.9),
-    "write_kafka, batches of 1,000": ("bare transactions of 1,000", 0.9),
+    "read_kafka(decode=None)": ("bare poll()", "cpu", 0.7),
+    "read_kafka()": ("bare poll() and json.loads", "cpu", 0.7),
+    "read_kafka(batches=True)": ("bare consume(1000)", "cpu", 0.9),
+    "write_kafka, batches of 1,000": ("bare transactions of 1,000", "wall", 0.9),
 }
-"""What each is compared with, and the least ratio."""
+"""What each is compared with, by which clock, and the least ratio."""
 
 
 class Speed(NamedTuple):
-    """Messages per second by the wall clock, for which the bars are, and by CPU time.
-
-    The latter has the client's own threads, and depends less on what else the machine does.
-    """
+    """Messages per second by the wall clock and by CPU time."""
 
     wall: float
     cpu: float
@@ -72,7 +71,8 @@ def report() -> None:
             "read_kafka(decode=None)": lambda: read(kafka, topic, decode=None),
             "bare poll() and json.loads": lambda: polled(kafka, topic, json.loads),
             "read_kafka()": lambda: read(kafka, topic),
-            "bare consume(1000)": lambda: consumed(kafka, topic),
+            "bare consume(300)": lambda: consumed(kafka, topic, 300),
+            "bare consume(1000)": lambda: consumed(kafka, topic, 1_000),
             "read_kafka(batches=True)": lambda: read_in_batches(kafka, topic),
             "bare transactions of 1,000": lambda: written_bare(kafka),
             "write_kafka, batches of 1,000": lambda: written(kafka),
@@ -92,9 +92,10 @@ def verdict(name: str, best: dict[str, Speed]) -> str:
     """How it compares, where it does."""
     if name not in BARS:
         return ""
-    bare, bar = BARS[name]
-    ratio, by_cpu = best[name].wall / best[bare].wall, best[name].cpu / best[bare].cpu
-    return f"{ratio:6.2f} {by_cpu:6.2f}  {bar:5.2f}{'' if ratio >= bar else '  MISSED'}"
+    bare, clock, bar = BARS[name]
+    wall, cpu = best[name].wall / best[bare].wall, best[name].cpu / best[bare].cpu
+    missed = "" if (wall if clock == "wall" else cpu) >= bar else "  MISSED"
+    return f"{wall:6.2f} {cpu:6.2f}  {bar:5.2f} by {clock}{missed}"
 
 
 def value_of(number: int) -> bytes:
@@ -102,7 +103,7 @@ def value_of(number: int) -> bytes:
     return b'{"number": %d, "text": "some text that is about so long"}' % number
 
 
-# Reading. The clock starts with the first message.
+# Reading. The clock runs from the first message to the last: nobody's connections are in it.
 
 
 def bare_consumer(kafka: Kafka, topic: str) -> Consumer:
@@ -128,14 +129,14 @@ def polled(kafka: Kafka, topic: str, use: Callable[[Any], object]) -> Speed:
         return begun.speed(MESSAGES)
 
 
-def consumed(kafka: Kafka, topic: str) -> Speed:
+def consumed(kafka: Kafka, topic: str, most: int) -> Speed:
     """Lists of messages."""
     with closing(bare_consumer(kafka, topic)) as consumer:
         assert consumer.poll(60) is not None
         begun = Stopwatch()
         count = 1
         while count < MESSAGES:
-            for message in consumer.consume(1_000, 0.001):
+            for message in consumer.consume(most, 0.001):
                 if message.error() is None:
                     message.value()
                     count += 1
@@ -150,8 +151,9 @@ def read(kafka: Kafka, topic: str, **options: Any) -> Speed:
             if not count:
                 begun = Stopwatch()
             count += message.value is not None
+        speed = begun.speed(MESSAGES)
     assert count == MESSAGES
-    return begun.speed(MESSAGES)
+    return speed
 
 
 def read_in_batches(kafka: Kafka, topic: str) -> Speed:
@@ -162,9 +164,11 @@ def read_in_batches(kafka: Kafka, topic: str) -> Speed:
             if not count:
                 begun = Stopwatch()
             for message in batch.messages:
-                count += message.value() is not None
+                message.value()
+                count += 1
+        speed = begun.speed(MESSAGES)
     assert count == MESSAGES
-    return begun.speed(MESSAGES)
+    return speed
 
 
 # Writing, with a mark for each batch.

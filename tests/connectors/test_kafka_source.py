@@ -86,13 +86,16 @@ def test_all_messages_come_once_and_those_of_a_partition_in_their_order(kafka: K
     assert found == sorted(value for value in kafka.values(topic) if value)
 
 
-def test_batches_have_the_messages_as_the_client_has_them(kafka: Kafka) -> None:
-    topic = topic_of(kafka, 250, 250)
-    batches = all_of(read_kafka(kafka.servers, topic, until_end=True, batches=True, fetch=100))
-    assert max(len(batch.messages) for batch in batches) <= 100
+@pytest.mark.parametrize(("options", "most"), [({"fetch": 100}, 100), ({}, 300)])
+def test_batches_have_the_messages_as_the_client_has_them(
+    kafka: Kafka, options: dict[str, Any], most: int
+) -> None:
+    topic = topic_of(kafka, 450, 450)
+    batches = all_of(read_kafka(kafka.servers, topic, until_end=True, batches=True, **options))
+    assert max(len(batch.messages) for batch in batches) <= most
     found = [message.value() for batch in batches for message in batch.messages]
     assert sorted(found) == sorted(value for value in kafka.values(topic) if value)
-    assert batches[-1].position[:-1] == (250, 250)
+    assert batches[-1].position[:-1] == (450, 450)
 
 
 def test_as_many_messages_come_as_are_requested(kafka: Kafka) -> None:

@@ -14,6 +14,7 @@ from nats.js.api import RetentionPolicy
 from penstock import Flow, Retry
 from penstock.connectors import JetStreamMessage, read_jetstream, write_jetstream
 from penstock.connectors.nats import pulling
+from penstock.flow.resume.planning import resumption_of
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
 from tests.connectors.authority import Authority
@@ -183,6 +184,42 @@ def test_a_stream_that_was_made_anew_is_noticed(nats_server: NatsServer) -> None
     assert lost.counts == [None]
 
 
+async def make_anew(jetstream: JetStreamContext, stream: str, messages: list[bytes]) -> None:
+    await jetstream.delete_stream(stream)
+    await jetstream.add_stream(name=stream, subjects=[f"{stream}.>"])
+    for message in messages:
+        await jetstream.publish(f"{stream}.a", message)
+
+
+@pytest.mark.parametrize("later", [1, 9])
+def test_a_stream_that_was_made_anew_between_two_runs_is_noticed(
+    nats_server: NatsServer, later: int
+) -> None:
+    """Also if it has more messages than were read; a sequence alone goes on in it."""
+    stream = nats_server.create(numbers(5))
+    flow = read_jetstream(nats_server.url, stream, until_end=True)
+    read = flow.take(3).to_list().run_sync() or []
+    again = read_jetstream(nats_server.url, stream, after=read[-1].position, until_end=True)
+    assert values_of(again.to_list().run_sync()) == [3, 4]
+    nats_server.call(lambda jetstream: make_anew(jetstream, stream, numbers(100, 100 + later)))
+    resumed = resumption_of(flow).positioned([*read[-1].position])  # as a journal gives it back
+    with pytest.raises(LookupError, match="was made anew before sequence 4 was read, it has"):
+        resumed.to_list().run_sync()
+    with losses() as lost:
+        going_on = read_jetstream(
+            nats_server.url,
+            stream,
+            after=read[-1].position,
+            until_end=True,
+            on_missing="earliest",
+        )
+    assert values_of(going_on.to_list().run_sync()) == [*range(100, 100 + later)]
+    assert lost.counts == [None]
+    if later > 3:
+        older = resumption_of(flow).positioned(3).to_list().run_sync() or []
+        assert [each.element.value for each in older] == [*range(103, 100 + later)]
+
+
 def reader_of_three(
     server: NatsServer, stream: str, **options: Any
 ) -> ManualSubscriber[JetStreamMessage]:
@@ -209,14 +246,7 @@ def test_a_stream_that_is_made_anew_while_it_is_read_is_noticed(
     reader = reader_of_three(nats_server, stream)
     with losses() as lost:
         again = reader_of_three(nats_server, stream, on_missing="earliest")
-
-    async def make_anew(jetstream: JetStreamContext) -> None:
-        await jetstream.delete_stream(stream)
-        await jetstream.add_stream(name=stream, subjects=[f"{stream}.>"])
-        for message in numbers(later):
-            await jetstream.publish(f"{stream}.a", message)
-
-    nats_server.call(make_anew)
+    nats_server.call(lambda jetstream: make_anew(jetstream, stream, numbers(later)))
     for each in (reader, again):
         each.request(later)
     reader.await_end()
@@ -405,8 +435,9 @@ def test_a_url_that_is_none_is_refused_at_once(url: Any, complaint: str) -> None
 @pytest.mark.parametrize(
     ("given", "complaint"),
     [
-        ({"after": -1}, "after must be the sequence of a message"),
-        ({"after": "soon"}, "after must be the sequence of a message"),
+        ({"after": -1}, "after must be the position of a message, or its sequence"),
+        ({"after": "soon"}, "after must be the position of a message, or its sequence"),
+        ({"after": (1, 2, 3)}, "after must be the position of a message, or its sequence"),
         ({"start": "now"}, "start"),
         ({"on_missing": "skip"}, "on_missing"),
         ({"options": {"user_name": "me"}}, "the client has no 'user_name'; it has .*, user,"),

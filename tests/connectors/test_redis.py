@@ -10,6 +10,7 @@ import pytest
 from penstock import Flow, Retry, collect_undelivered
 from penstock.connectors import Entry, Writer, read_redis_stream, write_redis_stream
 from penstock.delivery import DeliveryRefused, Epoch
+from penstock.flow.resume.planning import resumption_of
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
 from tests.connectors.delivery.lives import refused
@@ -194,6 +195,44 @@ def test_a_stream_that_is_made_anew_with_older_ids_is_noticed(
     readers[1].cancel()
     assert numbers_of(readers[1].elements) == [*range(10, 10 + read), 0, 1]
     assert lost.counts == [None]
+
+
+@pytest.mark.parametrize("entries", [range(2), range(5), range(9)])
+def test_a_stream_that_was_made_anew_between_two_runs_is_noticed(
+    redis_server: RedisServer, stream: str, entries: range
+) -> None:
+    """With fewer entries than were read, as many, and more, of other contents."""
+    filled(redis_server, stream, range(9))
+    flow = read_redis_stream(redis_server.url, stream, until_end=True)
+    read = flow.take(5).to_list().run_sync() or []
+    position = [*read[-1].position]  # as a journal gives it back
+    again = read_redis_stream(redis_server.url, stream, after=read[-1].position, until_end=True)
+    assert numbers_of(again.to_list().run_sync() or []) == [5, 6, 7, 8]
+    redis_server.command("DEL", stream)
+    for number in entries:
+        redis_server.command("XADD", stream, f"{number + 1}-0", "n", 100 + number)
+    resumed = resumption_of(flow).positioned(position)
+    with pytest.raises(LookupError, match="was made anew, or its .* after 5-0 was read; it"):
+        resumed.to_list().run_sync()
+    with losses() as lost:
+        skipping = read_redis_stream(
+            redis_server.url, stream, after=read[-1].position, until_end=True, on_missing="skip"
+        )
+    assert numbers_of(skipping.to_list().run_sync() or []) == [100 + n for n in entries]
+    assert lost.counts == [None]
+
+
+def test_an_id_alone_goes_on_as_a_position_does(redis_server: RedisServer, stream: str) -> None:
+    """As older checkpoints have it, and for entries that come later than some time."""
+    filled(redis_server, stream, range(4))
+    flow = read_redis_stream(redis_server.url, stream, until_end=True)
+    resumed = resumption_of(flow).positioned("2-0").to_list().run_sync() or []
+    assert [int(each.element.fields["n"]) for each in resumed] == [2, 3]
+    later = read_redis_stream(redis_server.url, stream, after="1700000000000", until_end=True)
+    assert later.to_list().run_sync() == []
+    for wrong in (["2-0", "x"], ["2-0"], [2, 3], ("2-0", 1, 2), 7):
+        with pytest.raises(ValueError, match="is the id of an entry, .* its position, or"):
+            read_redis_stream(redis_server.url, stream, after=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("behind", [True, False])

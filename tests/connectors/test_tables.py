@@ -367,6 +367,14 @@ def test_a_batch_is_read_when_it_is_wanted(columns: Store) -> None:
         columns.read(failing, batches=True).count().run_sync()
 
 
+@pytest.mark.parametrize("again", [100, 2_048])  # within a batch, and from one to the next
+def test_a_key_that_comes_twice_is_found_in_batches(columns: Store, again: int) -> None:
+    query = f"SELECT 1 AS one, CASE WHEN id = {again} THEN id - 1 ELSE id END AS n FROM flights"
+    for key in ("n", ["one", "n"]):
+        with pytest.raises(ValueError, match=rf"more than one row has .*\b{again - 1}\b"):
+            columns.read(query, key=key, batches=True, fetch=2_048).count().run_sync()
+
+
 def test_a_key_of_which_a_batch_has_not_all_is_refused(columns: Store) -> None:
     query = "SELECT * FROM (VALUES (TIMETZ '17:30:00+02'), (TIMETZ '17:30:00+03')) AS times (hour)"
     rows = columns.read(query, key="hour").to_list().run_sync() or []

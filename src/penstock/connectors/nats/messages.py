@@ -9,21 +9,37 @@ from nats.aio.msg import Msg
 
 from penstock.connectors.nats.pulling import place_of
 
-__all__ = ["CONNECTOR", "Decode", "JetStreamMessage", "OnBad", "StreamDecoder"]
+__all__ = [
+    "CONNECTOR",
+    "Decode",
+    "JetStreamMessage",
+    "JetStreamPosition",
+    "OnBad",
+    "StreamDecoder",
+]
 
 CONNECTOR: Final = "read_jetstream"
 NANOSECONDS: Final = 1_000_000
 """In a millisecond."""
 
 
+JetStreamPosition: TypeAlias = tuple[int, ...]
+"""How far a stream was read: the sequence of a message.
+
+A second number, when the stream was created, tells it from another that is made under its name.
+"""
+
+
 class JetStreamMessage(NamedTuple):
     """A message of a stream.
 
-    ``stream``, ``sequence``  where it is; the sequence is also its position
+    ``stream``, ``sequence``  where it is
     ``subject``    what it was published to
     ``value``      what ``decode`` made of its bytes
     ``headers``    texts by name
     ``timestamp``  when the server got it, in milliseconds since 1970
+    ``position``   the sequence, after which another run goes on, and a number that stands for the
+                   stream
     """
 
     stream: str
@@ -32,6 +48,7 @@ class JetStreamMessage(NamedTuple):
     value: Any
     headers: dict[str, str]
     timestamp: int
+    position: JetStreamPosition
 
 
 Decode: TypeAlias = Callable[[bytes], Any]
@@ -43,13 +60,15 @@ class StreamDecoder:
 
     Calls ``decode`` and ``on_bad`` on the thread that fetches.
 
-    ``error``  why it went no further, if so
+    ``identity``  what a position has behind the sequence
+    ``error``     why it went no further, if so
     """
 
     def __init__(self, stream: str, decode: Decode | None, on_bad: OnBad | None) -> None:
         self._stream = stream
         self._decode = decode
         self._on_bad = on_bad
+        self.identity: tuple[int, ...] = ()
         self.error: Exception | None = None
 
     def elements(self, messages: Sequence[Msg]) -> list[JetStreamMessage]:
@@ -69,8 +88,9 @@ class StreamDecoder:
     def _made(self, message: Msg, value: Any) -> JetStreamMessage:
         sequence, time = place_of(message)
         headers = message.headers or {}
+        milliseconds, position = time // NANOSECONDS, (sequence, *self.identity)
         return JetStreamMessage(
-            self._stream, sequence, message.subject, value, headers, time // NANOSECONDS
+            self._stream, sequence, message.subject, value, headers, milliseconds, position
         )
 
     def _is_left_out(self, message: JetStreamMessage, error: Exception) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +28,8 @@ FORGOTTEN: Final = 60.0
 NOTHING_THERE: Final = ("404", "408")
 """How the server says that there is no more, or that the wait is over."""
 PLAIN_TOKENS: Final = 9
+BEGINNING: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class StreamExtent(NamedTuple):
@@ -42,11 +45,15 @@ class StreamExtent(NamedTuple):
 
 
 class StreamState(NamedTuple):
-    """What the server says of a stream; ``created`` tells it from another one of that name."""
+    """What the server says of a stream.
+
+    ``identity``  when it was created, in microseconds since 1970, which tells it from another one
+                  of that name; none if the server does not say
+    """
 
     extent: StreamExtent
     config: api.StreamConfig
-    created: object
+    identity: tuple[int, ...]
 
 
 async def state_of(connection: NatsConnection, access: JetStreamAccess) -> StreamState:
@@ -59,7 +66,9 @@ async def state_of(connection: NatsConnection, access: JetStreamAccess) -> Strea
         ) from None
     state = info.state
     first = state.first_seq if state.messages else state.last_seq + 1
-    return StreamState(StreamExtent(first, state.last_seq), info.config, info.created)
+    created = info.created
+    identity = () if created is None else ((created - BEGINNING) // MICROSECOND,)
+    return StreamState(StreamExtent(first, state.last_seq), info.config, identity)
 
 
 class Puller:

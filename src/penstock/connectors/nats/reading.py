@@ -16,6 +16,7 @@ from penstock.connectors.nats.messages import (
     CONNECTOR,
     Decode,
     JetStreamMessage,
+    JetStreamPosition,
     OnBad,
     StreamDecoder,
 )
@@ -49,16 +50,17 @@ class JetStreamReading(PulledSource[JetStreamMessage]):
     after them.
     """
 
-    def __init__(self, read: StreamToRead, after: int | None) -> None:
+    def __init__(self, read: StreamToRead, after: JetStreamPosition | None) -> None:
         self._read = read
         self._decoder = StreamDecoder(read.access.stream, read.decode, read.on_bad)
         self._missing = Missing(
             read.access.name, read.on_missing, read.listener, is_all=read.subject is None
         )
-        self._next = None if after is None else after + 1
+        sequence, *identity = after or (None,)
+        self._decoder.identity = tuple(filter(None, identity))
+        self._next = None if sequence is None else sequence + 1
         self._end: int | None = None
         self._looked_up_to: int | None = None
-        self._created: object = None
         self._connection: NatsConnection | None = None
         self._puller: Puller | None = None
         self._waiting: Future[Any] | None = None
@@ -158,8 +160,9 @@ class JetStreamReading(PulledSource[JetStreamMessage]):
 
     def _require_same_stream(self, state: StreamState) -> None:
         """Of another one of that name, the sequences mean nothing here."""
-        before, self._created = self._created, state.created
-        if before not in (None, state.created) and self._next is not None:
+        before, found = self._decoder.identity, state.identity
+        self._decoder.identity = found or before
+        if before and found not in ((), before) and self._next is not None:
             self._next = self._missing.begins_anew(self._next, state.extent)
 
     def _without_gaps(self, messages: list[Msg]) -> list[Msg]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Any, Final, Literal, TypeAlias
 
-from penstock.connectors.nats.messages import CONNECTOR
+from penstock.connectors.nats.messages import CONNECTOR, JetStreamPosition
 from penstock.connectors.nats.pulling import StreamExtent
 from penstock.connectors.shared.reconnecting import SourceListener
 from penstock.runtime import shorten
 
-__all__ = ["Missing", "OnMissing", "Start", "require_sequence"]
+__all__ = ["Missing", "OnMissing", "Start", "require_position"]
 
 Start: TypeAlias = Literal["earliest", "latest"]
 OnMissing: TypeAlias = Literal["fail", "earliest", "latest"]
@@ -18,14 +18,23 @@ OnMissing: TypeAlias = Literal["fail", "earliest", "latest"]
 logger: Final = logging.getLogger(__name__)
 
 
-def require_sequence(name: str, given: Any) -> int:
-    """The sequence of a message, or 0, which is before all of them."""
-    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
+def require_position(name: str, given: Any) -> JetStreamPosition:
+    """The position of a message, which a journal gives back as a list; or its sequence alone.
+
+    The sequence 0 is before all of them.
+    """
+    position = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if len(position) not in (1, 2) or not all(map(is_number, position)):
         raise ValueError(
-            f"{CONNECTOR}: {name} must be the sequence of a message, a number from 0 on, "
-            f"not {shorten(given)}"
+            f"{CONNECTOR}: {name} must be the position of a message, or its sequence, a number "
+            f"from 0 on, not {shorten(given)}"
         )
-    return given
+    return position
+
+
+def is_number(given: Any) -> bool:
+    """Whether a position may have it."""
+    return isinstance(given, int) and not isinstance(given, bool) and given >= 0
 
 
 class Missing:

@@ -7,9 +7,15 @@ from operator import attrgetter
 from typing import Any, Literal, cast
 
 from penstock.connectors.nats.connecting import JetStreamAccess
-from penstock.connectors.nats.messages import CONNECTOR, Decode, JetStreamMessage, OnBad
+from penstock.connectors.nats.messages import (
+    CONNECTOR,
+    Decode,
+    JetStreamMessage,
+    JetStreamPosition,
+    OnBad,
+)
 from penstock.connectors.nats.reading import JetStreamReading, StreamToRead
-from penstock.connectors.nats.sequences import OnMissing, Start, require_sequence
+from penstock.connectors.nats.sequences import OnMissing, Start, require_position
 from penstock.connectors.shared.formats import json_value
 from penstock.connectors.shared.pulled_source import FETCH, from_pulled
 from penstock.connectors.shared.reconnecting import FOREVER, Tell, current_listener
@@ -25,7 +31,7 @@ def read_jetstream(
     stream: str,
     *,
     subject: str | None = None,
-    after: int | None = None,
+    after: int | JetStreamPosition | None = None,
     start: Start = "earliest",
     on_missing: OnMissing = "fail",
     decode: Decode | None = json_value,
@@ -38,17 +44,18 @@ def read_jetstream(
 ) -> Flow[JetStreamMessage]:
     """The messages of a stream of NATS, which JetStream keeps, and those that it will have.
 
-    Elements are ``JetStreamMessage(stream, sequence, subject, value, headers, timestamp)``, in the
-    order of the stream; with ``subject``, those that were published to it, ``"orders.*"``.
-    ``decode`` makes the value of the bytes, JSON unless it is another function; ``None`` leaves
-    them as they are. A message that it raises for ends the flow, or is given to the function
-    ``on_bad``, with the error, and left out.
+    Elements are ``JetStreamMessage(stream, sequence, subject, value, headers, timestamp,
+    position)``, in the order of the stream; with ``subject``, those that were published to it,
+    ``"orders.*"``. ``decode`` makes the value of the bytes, JSON unless it is another function;
+    ``None`` leaves them as they are. A message that it raises for ends the flow, or is given to the
+    function ``on_bad``, with the error, and left out.
 
-    It begins at ``start``, "earliest" or "latest", or after the message with the sequence
-    ``after``. Each run has a consumer of its own at the server, without acknowledgements; nothing
-    of the stream changes. A sequence that retention has deleted is an error; with ``on_missing`` it
-    goes on at the "earliest" or "latest" one there is, and what lies between is counted as lost. A
-    message that somebody deletes by its sequence does not come, as to any other reader.
+    It begins at ``start``, "earliest" or "latest", or after the message with the position or the
+    sequence ``after``. Each run has a consumer of its own at the server, without acknowledgements;
+    nothing of the stream changes. A sequence that retention has deleted is an error, and so is a
+    stream that was deleted and made anew, if the position is known; with ``on_missing`` it goes on
+    at the "earliest" or "latest" one there is, and what lies between is counted as lost. A message
+    that somebody deletes by its sequence does not come, as to any other reader.
 
     ``servers`` is a url, ``nats://`` or ``tls://``, or several of one cluster, which are tried in
     turn. A server that goes away is waited for, as ``reconnect`` says, and ``on_state`` is told;
@@ -63,14 +70,14 @@ def read_jetstream(
 
     Demand: exact. At most ``fetch`` messages are asked for at a time.
 
-    Replay: position, the sequence of the message.
+    Replay: position, the sequence of the message, and when the stream was created.
 
-    Errors: ``LookupError`` if there is no such stream, or a sequence is gone, with the first and
-    the last one that are there; ``ValueError`` with stream, sequence and subject for a message that
-    cannot be decoded, and for a subject or a stream that cannot be read so; ``ConnectionError`` if
-    the server does not let us in, its certificate is refused, or ``reconnect`` gives up. At once:
-    ``ValueError`` and ``TypeError`` for arguments that cannot be used, and for options that the
-    client does not know.
+    Errors: ``LookupError`` if there is no such stream, it is another one than was read, or a
+    sequence is gone, with the first and the last one that are there; ``ValueError`` with stream,
+    sequence and subject for a message that cannot be decoded, and for a subject or a stream that
+    cannot be read so; ``ConnectionError`` if the server does not let us in, its certificate is
+    refused, or ``reconnect`` gives up. At once: ``ValueError`` and ``TypeError`` for arguments that
+    cannot be used, and for options that the client does not know.
 
     Example:
         >>> from penstock.connectors import read_jetstream
@@ -91,11 +98,11 @@ def read_jetstream(
         until_end=require_flag(CONNECTOR, "until_end", until_end),
         listener=current_listener(),
     )
-    first = None if after is None else require_sequence("after", after)
+    first = None if after is None else require_position("after", after)
 
     def reading(position: Any) -> JetStreamReading:
         return JetStreamReading(
-            read, None if position is None else require_sequence("it", position)
+            read, None if position is None else require_position("it", position)
         )
 
     return from_pulled(
@@ -103,7 +110,7 @@ def read_jetstream(
         reading,
         address=f"{access.address} {stream}",
         after=first,
-        position_of=attrgetter("sequence"),
+        position_of=attrgetter("position"),
         fetch=fetch,
         reconnect=reconnect,
         on_state=on_state,

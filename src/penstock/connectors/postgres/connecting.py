@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Final
 
 import psycopg
@@ -13,7 +14,7 @@ from penstock.connectors.shared.access import hint_at_auth
 from penstock.connectors.shared.reconnecting import ConnectionLost
 from penstock.runtime import printable
 
-__all__ = ["DatabaseAccess", "is_lost", "words_of"]
+__all__ = ["DatabaseAccess", "is_full", "is_lost", "words_of"]
 
 DEFAULTS: Final = {
     "connect_timeout": "10",
@@ -25,8 +26,13 @@ DEFAULTS: Final = {
 BETTER: Final = "keep it in PGPASSWORD, in ~/.pgpass or with a service"
 STYLES: Final = {"DateStyle": "ISO", "IntervalStyle": "postgres"}
 """How the server writes times; of other styles the client library reads only some."""
-LOST: Final = ("57P01", "57P02", "57P03", "25P03", "25P04")
-"""The server is being stopped, has crashed, is starting, or has had enough of an idle client."""
+LOST: Final = ("57P01", "57P02", "57P03", "25P03", "25P04", "53300")
+"""The server is being stopped, has crashed, is starting, has had enough of an idle client, or is
+full."""
+FULL: Final = re.compile(
+    "too many clients already|connection slots are reserved|too many connections for"
+)
+"""The words of 53300: of a connection that is refused, the client library tells no code."""
 AGAIN: Final = ("40001", "40P01")
 """A transaction that got into the way of another one; the next attempt may succeed."""
 
@@ -75,7 +81,7 @@ class DatabaseAccess:
                 return self._connected()
             except psycopg.OperationalError as error:
                 words = words_of(error)
-                if pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
+                if is_full(words) or pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
                     raise ConnectionLost(words) from error
             if words in said:  # else it may have been starting, or ending, a moment ago
                 raise ConnectionError(
@@ -115,6 +121,11 @@ def address_of(given: dict[str, Any]) -> str:
     port = given.get("port") or os.environ.get("PGPORT") or "5432"
     database = given.get("dbname") or os.environ.get("PGDATABASE") or ""
     return printable(f"postgresql://{host}:{port}/{database}")
+
+
+def is_full(words: str) -> bool:
+    """Whether the server, or a role or a database there, has as many clients as it may have."""
+    return FULL.search(words) is not None
 
 
 def is_lost(error: psycopg.Error) -> bool:

@@ -6,7 +6,8 @@ import logging
 import re
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import Any, Final, Literal, NamedTuple, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
+from zlib import crc32
 
 from penstock.connectors.redis.connecting import Client, RedisAccess, StreamInfo
 from penstock.connectors.shared.pulled_source import FETCH, PulledSource, from_pulled
@@ -28,22 +29,33 @@ WAIT: Final = 100
 ID: Final = re.compile(r"\d+(-\d+)?|\$")
 NOTHING: Final = "0-0"
 OnMissing = Literal["fail", "skip"]
+RedisPosition: TypeAlias = tuple[str, int]
+"""Where an entry is: its id, and a checksum of its fields.
+
+A stream has no name but its key. So one that was deleted and made anew is known by another entry
+where this one was.
+"""
 
 logger = logging.getLogger(__name__)
 
 
 class Entry(NamedTuple):
-    """An entry of a stream: its id, which is its position, and its fields, which are texts."""
+    """An entry of a stream: its id, and its fields, which are texts."""
 
     id: str
     fields: dict[str, str]
+
+    @property
+    def position(self) -> RedisPosition:
+        """After which another run goes on: the id, and a checksum of the fields."""
+        return self.id, crc32(repr([*self.fields.items()]).encode())
 
 
 def read_redis_stream(
     url: str,
     stream: str,
     *,
-    after: str = NOTHING,
+    after: str | RedisPosition = NOTHING,
     until_end: bool = False,
     on_missing: OnMissing = "fail",
     fetch: int = FETCH,
@@ -52,13 +64,14 @@ def read_redis_stream(
 ) -> Flow[Entry]:
     """The entries of a stream of Redis, and those that it will have.
 
-    Elements are ``Entry(id, fields)``. The first is the one after ``after``, an id, or ``"$"`` for
-    those that come from now on. With ``until_end``, the flow completes with the entry that is the
-    last one when it begins. No consumer group is used: each subscriber reads for itself, and
-    nothing changes at the server. The stream need not be there yet.
+    Elements are ``Entry(id, fields)``. The first is the one after ``after``, an id, the position of
+    an entry, or ``"$"`` for those that come from now on. With ``until_end``, the flow completes
+    with the entry that is the last one when it begins. No consumer group is used: each subscriber
+    reads for itself, and nothing changes at the server. The stream need not be there yet.
 
-    Entries that were trimmed before they were read are missing: ``on_missing`` ends the flow with
-    an error, "fail", or goes on with what is there, "skip", which a pipeline counts as lost. An
+    Entries that were trimmed before they were read are missing, and so is a stream that was made
+    anew: ``on_missing`` ends the flow with an error, "fail", or goes on with what is there, "skip",
+    which a pipeline counts as lost. After a position it is noticed also between two runs. An
     entry that somebody deletes by its id does not come, as to any other reader.
 
     Emits when: an entry is wanted and one is there.
@@ -68,7 +81,7 @@ def read_redis_stream(
 
     Demand: exact. At most ``fetch`` entries are asked for at a time.
 
-    Replay: position, the id of the entry.
+    Replay: position, the id of the entry and a checksum of its fields.
 
     Errors: ``ValueError`` for what is no stream, or bytes that are no text; ``LookupError`` for
     entries that are missing, with the ids of the first and the last one that are there;
@@ -82,32 +95,39 @@ def read_redis_stream(
         ['JFK', 'EWR']
     """
     access = RedisAccess(NAME, url, stream)
-    first = require_id(after)
+    first = require_position(after)
     is_bounded = require_flag(NAME, "until_end", until_end)
     skips = require_choice(NAME, "on_missing", on_missing, get_args(OnMissing)) == "skip"
     listener = current_listener()
     return from_pulled(
         NAME,
         lambda position: StreamReading(
-            access, require_id(position), until_end=is_bounded, skips=skips, listener=listener
+            access, require_position(position), until_end=is_bounded, skips=skips, listener=listener
         ),
         address=access.address,
         after=first,
-        position_of=attrgetter("id"),
+        position_of=attrgetter("position"),
         fetch=fetch,
         reconnect=reconnect,
         on_state=on_state,
     )
 
 
-def require_id(given: Any) -> str:
-    """An id as Redis writes it, with both of its numbers, or ``"$"``."""
-    if not isinstance(given, str) or not ID.fullmatch(given):
+def require_position(given: Any) -> tuple[str, int | None]:
+    """An id as Redis writes it, with both of its numbers, or ``"$"``, and the checksum, if any.
+
+    A journal gives a position back as a list, and an older one the id alone.
+    """
+    found, checksum = (
+        given if isinstance(given, list | tuple) and len(given) == 2 else (given, None)
+    )
+    is_id = isinstance(found, str) and ID.fullmatch(found)
+    if not is_id or (checksum is not None and type(checksum) is not int):
         raise ValueError(
-            f'{NAME}(after=) is the id of an entry, such as "1700000000000-0", or "$", '
-            f"not {shorten(given)}"
+            f'{NAME}(after=) is the id of an entry, such as "1700000000000-0", its position, or '
+            f'"$", not {shorten(given)}'
         )
-    return given if "-" in given or given == "$" else f"{given}-0"
+    return (found if "-" in found or found == "$" else f"{found}-0"), checksum
 
 
 def order(entry_id: str) -> tuple[int, int]:
@@ -130,21 +150,24 @@ class StreamReading(PulledSource[Entry]):
     that none after it was removed.
 
     Ids and counts of a stream only grow. One in which they do not was made anew, or lost entries
-    when another server took over: ``_known`` is what it was at the last look.
+    when another server took over: ``_known`` is what it was at the last look. So was one with
+    another entry where the last one was, of which ``_checksum`` is known.
     """
 
     def __init__(
         self,
         access: RedisAccess,
-        after: str,
+        after: tuple[str, int | None],
         *,
         until_end: bool,
         skips: bool,
         listener: SourceListener | None,
     ) -> None:
         self._access = access
-        self._is_live = after == "$"
-        self._last = NOTHING if self._is_live else after
+        self._is_live = after[0] == "$"
+        self._last = NOTHING if self._is_live else after[0]
+        self._checksum = after[1]
+        self._begins = True
         self._added_by_then: int | None = None
         self._known: StreamInfo | None = None
         self._until_end = until_end
@@ -156,7 +179,11 @@ class StreamReading(PulledSource[Entry]):
     def connect(self) -> None:
         """Connect, and see where the stream ends."""
         self._client = self._access.connect()
-        _, info, _ = self._read(1)
+        _, info, same = self._read(1)
+        goes_back = order(NOTHING) < order(info.last) < order(self._last)
+        if self._checksum is not None and ((self._begins and goes_back) or self._is_other(same)):
+            self._begin_anew(info)
+        self._begins = False
         if self._is_live:  # once: after a lost connection it goes on where it was
             self._is_live = False
             self._last, self._added_by_then = info.last, info.added
@@ -167,15 +194,15 @@ class StreamReading(PulledSource[Entry]):
         """The next entries; what is missing before them is known at the same moment."""
         if self._end is not None and order(self._last) >= order(self._end):
             return None
-        entries, info, is_last_there = self._read(most)
+        entries, info, same = self._read(most)
         known, self._known = self._known, info
-        if known is not None and self._is_another(known, info):
+        if self._is_other(same) or (known is not None and self._is_another(known, info)):
             return self._begin_anew(info)
-        self._require_all(entries, info, is_last_there=is_last_there)
+        self._require_all(entries, info, is_last_there=same is not None)
         if not entries:
             self._wait()
             return ()
-        self._last = entries[-1].id
+        self._last, self._checksum = entries[-1].position
         self._count(entries, info)
         return entries if self._end is None else self._up_to(order(self._end), entries)
 
@@ -190,8 +217,8 @@ class StreamReading(PulledSource[Entry]):
         assert self._client is not None
         return self._client
 
-    def _read(self, most: int) -> tuple[list[Entry], StreamInfo, bool]:
-        """The next entries, what is known of the stream, and whether the last entry is still there.
+    def _read(self, most: int) -> tuple[list[Entry], StreamInfo, Entry | None]:
+        """The next entries, what is known of the stream, and the last entry, if it is still there.
 
         In one transaction, so that nothing is removed in between.
         """
@@ -209,12 +236,13 @@ class StreamReading(PulledSource[Entry]):
                         f"no text: {error}"
                     ) from None
             if isinstance(info, Exception) and "no such key" in str(info):
-                return [], StreamInfo(None), False
+                return [], StreamInfo(None), None
             for answer in (found, info, same):
                 if isinstance(answer, Exception):
                     raise answer
         entries = found[0][1] if found else ()
-        return [Entry(*entry) for entry in entries], StreamInfo(info), bool(same)
+        last_one = Entry(*same[0]) if same else None
+        return [Entry(*entry) for entry in entries], StreamInfo(info), last_one
 
     def _wait(self) -> None:
         """Until there is an entry, or for a moment; it is read when it is asked for again."""
@@ -238,7 +266,7 @@ class StreamReading(PulledSource[Entry]):
             f"read; {extent_of(info)}"
         )
         if not entries:
-            self._last = info.last
+            self._last, self._checksum = info.last, None
 
     def _is_another(self, known: StreamInfo, info: StreamInfo) -> bool:
         """Whether entries are lost with the stream that was read, or come before what was read."""
@@ -250,13 +278,19 @@ class StreamReading(PulledSource[Entry]):
             info.first is not None and (begins_before or goes_on_before)
         )
 
+    def _is_other(self, same: Entry | None) -> bool:
+        """Whether what has the id of the last entry is not the one that was read."""
+        if same is None or self._checksum is None:
+            return False
+        return same.position[1] != self._checksum
+
     def _begin_anew(self, info: StreamInfo) -> Sequence[Entry]:
         """An error, or all that is there now, when it is asked for again."""
         self._tell_loss(
             f"{self._access.name} was made anew, or its server has lost entries, after "
             f"{self._last} was read; {extent_of(info)}"
         )
-        self._last = NOTHING
+        self._last, self._checksum = NOTHING, None
         return ()
 
     def _tell_loss(self, what: str) -> None:
