@@ -296,7 +296,7 @@ class SparkRun:
         journals = map(checkpoint.for_journal, count())
         for number, each in enumerate(self._plan.inputs):
             if isinstance(each, StreamInput):
-                yield each.read(checkpoint.place, number)
+                yield each.read(checkpoint.place, number, through)
             else:
                 yield JournalRead(next(journals), self._plan.batch_rows, checkpoint.plans, through)
 
