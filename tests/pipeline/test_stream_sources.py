@@ -17,7 +17,7 @@ from penstock.connectors import write_json_lines
 from penstock.observe.ledger import figure
 from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.spark import SparkFlow, for_each_batch
-from tests.pipeline.stream_process import reading, run_of, write
+from tests.pipeline.stream_process import KEPT, PUBLISHED, publishing, reading, run_of, write
 
 PATIENCE: Final = 240
 
@@ -112,12 +112,11 @@ def test_a_pipeline_is_drained_while_nothing_comes(folder: Path) -> None:
     assert (run.state, written(folder)) == ("stopped", list(range(30)))
 
 
-@pytest.mark.parametrize(
-    "number",
-    [pytest.param(0, marks=pytest.mark.full), 14, pytest.param(29, marks=pytest.mark.full)],
-)
-def test_after_a_kill_each_row_is_there_once(folder: Path, number: int) -> None:
-    command = [sys.executable, "-m", "tests.pipeline.stream_process", str(folder)]
+COMMAND: Final = [sys.executable, "-m", "tests.pipeline.stream_process"]
+
+
+def kill_at(number: int, command: list[str]) -> None:
+    """Run the program until a sink has got that number, and kill it with all its children."""
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
@@ -126,11 +125,54 @@ def test_after_a_kill_each_row_is_there_once(folder: Path, number: int) -> None:
             if line == f"{number}\n":
                 os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    "number",
+    [pytest.param(0, marks=pytest.mark.full), 14, pytest.param(29, marks=pytest.mark.full)],
+)
+def test_after_a_kill_each_row_is_there_once(folder: Path, number: int) -> None:
+    command = [*COMMAND, str(folder)]
+    kill_at(number, command)
     again = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
     *rows, last = again.stdout.splitlines()
-    assert last == "completed 0"
+    assert last.startswith("completed 0 ")
     assert [int(row) for row in rows] == list(range(number // 10 * 10, 30))
     assert written(folder) == list(range(30))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "numbers", [(1,), (7,), (8, 17, 29), (25,), (31, 34, 41, 44), (53,), (58,), (59,)]
+)
+def test_after_kills_each_row_of_publishers_is_there_once(
+    tmp_path: Path, numbers: tuple[int, ...]
+) -> None:
+    command = [*COMMAND, str(tmp_path), "publishers"]
+    for number in numbers:
+        kill_at(number, command)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
+    assert again.stdout.splitlines()[-1].startswith("completed 0 0 ")
+    assert sorted(written(tmp_path)) == KEPT
+
+
+def test_what_functions_leave_out_as_publishers_are_read_is_counted(tmp_path: Path) -> None:
+    def drain_at(row: Any) -> None:
+        if row.number == 17:
+            run.drain()
+
+    run = run_of(tmp_path, probe=drain_at, source=publishing)
+    ledger = ended(run).status().ledger
+    assert (run.state, ledger.taken, ledger.delivered, ledger.filtered) == ("stopped", 20, 13, 7)
+    assert (ledger.lost, ledger.difference, ledger.at_least) == (0, 0, ())
+    run = run_of(tmp_path, source=publishing)
+    ledger = ended(run).status().ledger
+    assert sorted(written(tmp_path)) == KEPT
+    assert (run.state, ledger.taken) == ("completed", len(PUBLISHED))
+    assert (ledger.delivered, ledger.filtered) == (len(KEPT), len(PUBLISHED) - len(KEPT))
+    assert (ledger.lost, ledger.duplicated, ledger.difference) == (0, 0, 0)
+    assert ledger.at_least == ()
+    assert source_in(run).passed == len(PUBLISHED) - 20
 
 
 def test_a_batch_whose_commit_was_lost_is_done_again_and_counted_once(folder: Path) -> None:

@@ -116,6 +116,31 @@ def test_rows_of_a_stream_are_those_that_spark_has_read(
     assert (found.planned, found.read, found.streamed) == (10 + rows, 10 + rows, (counted_rows,))
 
 
+@pytest.mark.parametrize(
+    ("start", "taken", "counted_rows"),
+    [(0, 9, 9), (0, None, None), (1, 9, 0)],
+    ids=["functions have left rows out", "nobody knows", "a batch without new rows"],
+)
+def test_rows_of_publishers_are_those_that_tasks_took_before_functions(
+    start: int, taken: int | None, counted_rows: int | None
+) -> None:
+    asked: list[object] = []
+
+    def tell(end: object) -> int | None:
+        asked.append(end)
+        return taken
+
+    begin, end = ({"batches": batches, "began": [[None, False]]} for batches in (start, 1))
+    batch = report(0, 0, 0)
+    source = {"startOffset": json.dumps(begin), "endOffset": json.dumps(end), "numInputRows": 4}
+    batch["sources"] = [source]
+    (found,) = counted([batch], -1, tell)
+    assert found.streamed == (counted_rows,)
+    assert found.planned == (counted_rows or 0)
+    assert found.read == 4
+    assert asked == ([] if start else [end])
+
+
 def test_batches_of_which_spark_does_not_say_what_it_has_read_are_counted() -> None:
     query, counts = Query(), BatchCounts()
     for number, rows in enumerate((4, 0, 5)):

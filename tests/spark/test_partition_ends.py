@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from penstock import Flow, Subscriber, Subscription
 from penstock.flow.resume.planning import resumption_of
 from penstock.flow.resume.resumption import PositionedElement
-from penstock.spark.workers.partition_ends import PartitionEnd, PartitionEnds
+from penstock.spark.workers.partition_ends import KEPT, START, PartitionEnd, PartitionEnds
 from penstock.spark.workers.partition_subscriber import (
     NotReplayed,
     PartitionSubscriber,
@@ -51,17 +52,34 @@ def test_one_of_many_attempts_at_a_time_decides_for_all(ends: PartitionEnds) -> 
 
 
 def test_what_no_batch_needs_is_deleted_and_ends_are_not(ends: PartitionEnds) -> None:
-    for batch in range(1, 8):
+    for batch in range(1, 20):
         ends.decide(batch, 0, PartitionEnd(batch, 1))
     ends.decide(1, 1, PartitionEnd(None, 0, over=True))
-    ends.forget_before(8, over=[1])
-    assert sorted(path.name for path in Path(ends.place).iterdir()) == [
-        "1-1.end", "5-0.end", "6-0.end", "7-0.end",
-    ]  # fmt: skip
+    ends.forget_before(20, over=[1])
+    kept = {f"{batch}-0.end" for batch in range(20 - KEPT, 20)}
+    assert {path.name for path in Path(ends.place).iterdir()} == {"1-1.end", *kept}
     assert not ends.are_all_over(2)
-    ends.decide(8, 0, PartitionEnd(8, 1, over=True))
+    ends.decide(20, 0, PartitionEnd(20, 1, over=True))
     assert ends.are_all_over(2)
     assert not ends.are_all_over(3)
+
+
+def test_the_rows_of_a_batch_are_those_of_the_partitions_that_it_has_read(
+    ends: PartitionEnds,
+) -> None:
+    before = [START, PartitionEnd(7, over=True), START]
+    assert ends.rows_of(3, before) is None
+    ends.decide(3, 0, PartitionEnd(2, 2, rows=20_000))
+    assert ends.rows_of(3, before) is None
+    ends.decide(3, 2, PartitionEnd(1, 1, rows=1))
+    assert ends.rows_of(3, before) == 20_001
+
+
+def test_rows_that_nobody_has_written_down_are_not_known(ends: PartitionEnds) -> None:
+    (Path(ends.place)).mkdir()
+    (Path(ends.place) / "3-0.end").write_text("[2, 2, false]")  # as it was before rows were there
+    assert ends.find(3, 0) == PartitionEnd(2, 2)
+    assert ends.rows_of(3, [START]) is None
 
 
 def test_an_end_that_is_missing_is_named(ends: PartitionEnds) -> None:
@@ -81,11 +99,19 @@ def test_what_a_batch_may_have_is_taken_and_no_more() -> None:
     numbers = resumption_of(Flow.range(10))
     elements, end = taken_first(numbers, None, 4, LONG)
     assert [each.element for each in elements] == [0, 1, 2, 3]
-    assert end == PartitionEnd(4, 4)
+    assert end == PartitionEnd(4, 4, rows=4)
     elements, end = taken_first(numbers, end.position, 100, LONG)
     assert [each.element for each in elements] == [4, 5, 6, 7, 8, 9]
-    assert end == PartitionEnd(10, 6, over=True)
-    assert taken_first(numbers, end.position, 100, LONG) == ([], PartitionEnd(10, 0, over=True))
+    assert end == PartitionEnd(10, 6, over=True, rows=6)
+    over = PartitionEnd(10, 0, over=True, rows=0)
+    assert taken_first(numbers, end.position, 100, LONG) == ([], over)
+
+
+def test_elements_that_are_batches_count_with_their_rows() -> None:
+    batches = resumption_of(Flow.range(5).map(lambda n: pa.RecordBatch.from_pydict({"n": [n] * 3})))
+    elements, end = taken_first(batches, None, 7, LONG)
+    assert len(elements) == 3
+    assert end == PartitionEnd(3, 3, rows=9)
 
 
 class Slow:
@@ -143,7 +169,7 @@ def test_when_the_time_is_over_what_has_come_is_the_batch() -> None:
     source = resumption_of(Flow.from_publisher(slow), repeatable=True)
     elements, end = taken_first(source, None, 100, SOON)
     assert [each.element for each in elements] == [0, 1]
-    assert end == PartitionEnd(2, 2)
+    assert end == PartitionEnd(2, 2, rows=2)
     assert slow.asked == [100]
     assert slow.cancelled
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -138,6 +139,36 @@ def test_it_is_united_with_what_comes_from_this_program() -> None:
     here = Flow.from_iterable([(9, number) for number in range(20)]).on_spark(SCHEMA)
     rows = result(partitioned(batch_rows=900).union(here).rows())
     assert Counter(row.partition for row in rows) == {0: EACH, 1: EACH, 2: EACH, 9: 20}
+
+
+def test_functions_run_in_the_task_that_reads_and_in_no_other_process() -> None:
+    def here(partition: int) -> Flow[Any]:
+        return Flow.of(0).map(lambda _: (partition, os.getpid()))
+
+    flow = partitioned(here).map_batches(in_parts_of_one).filter(lambda row: row.partition)
+    found = flow.map(
+        lambda row: (row.partition, row.number, os.getpid()),
+        schema="partition long, read long, computed long",
+    )
+    rows = result(found.rows())
+    assert sorted(row.partition for row in rows) == [1, 2]
+    assert all(row.read == row.computed for row in rows)
+
+
+def in_parts_of_one(batch: pa.RecordBatch) -> pa.RecordBatch:
+    assert batch.num_rows == 1  # an empty one is given to nobody
+    return batch
+
+
+def test_a_batch_of_which_functions_leave_nothing_is_no_end() -> None:
+    rows = result(partitioned(batch_rows=300).filter(lambda row: row.number >= 200).rows())
+    assert sorted(map(tuple, rows)) == [row for row in ALL if row[1] >= 200]
+
+
+def test_a_function_that_fails_is_named_with_its_operator() -> None:
+    flow = partitioned().map(lambda row: (row.partition, 1 // (7 - row.number)))
+    with pytest.raises(UserError, match=r"ZeroDivisionError.*\(in map, at .*test_partitioned.py"):
+        result(flow.rows())
 
 
 def test_a_publisher_that_fails_fails_the_stream_with_its_error() -> None:

@@ -139,7 +139,8 @@ class SparkPassages:
         """What Spark has counted itself, where it cannot have become more or less."""
         if counts.planned:
             if self._maps_only and counts.streamed and not counts.uncounted:
-                yield Passage(SPARK, SPARK, counts.read, counts.left, failing=READ)
+                entered = counts.planned if counts.through else counts.read
+                yield Passage(SPARK, SPARK, entered, counts.left, failing=READ)
             if self._is_functions and counts.through:
                 yield Passage(SPARK, SPARK, counts.read, counts.left, failing=READ)
             elif self._is_functions:
@@ -249,7 +250,7 @@ class SparkLedger:
         if self.run.begun_batch > self.run.counts.batch:
             yield from ("taken",) if settled else ("taken", "in_flight")
         if self.run.counts.uncounted:
-            yield "taken"
+            yield from ("taken", "filtered") if self.run.counts.through else ("taken",)
         if not all(each.exact for each in self.spark.late.values()):
             yield "late"
         unseen = settled and self.run.counts.batch < self.run.done_batch

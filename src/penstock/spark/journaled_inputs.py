@@ -168,7 +168,7 @@ def reads_of(
     journals, wake = map(checkpoint.for_journal, count()), wake_of(plan, checkpoint)
     for number, each in enumerate(plan.inputs):
         if isinstance(each, StreamInput):
-            yield each.read(checkpoint.place, number)
+            yield each.read(checkpoint.place, number, through)
         else:
             place, rows = next(journals), plan.batch_rows
             yield JournalRead(place, rows, checkpoint.plans, through, wake)

@@ -17,6 +17,7 @@ from penstock.spark.stream_input import StreamInput, StreamRead, StreamSource
 from penstock.spark.workers.partition_ends import PartitionEnds
 
 if TYPE_CHECKING:
+    from penstock.spark.workers.functions import FusedFunctions
     from penstock.spark.workers.partitioned_source import Publishers
 
 __all__ = ["PARTITIONED", "PartitionedInput", "partitioned_input"]
@@ -37,12 +38,19 @@ class PartitionedInput(StreamInput):
         """Positions are those of so many partitions."""
         return f"{super().identity}: {self.schema.ddl}"
 
-    def read(self, checkpoint: str, number: int) -> StreamRead:
+    @property
+    def schema_read(self) -> Schema:
+        """That of all elements."""
+        return self.schema
+
+    def read(
+        self, checkpoint: str, number: int, through: FusedFunctions | None = None
+    ) -> StreamRead:
         """Spark keeps where a batch begins, and its tasks where it ends."""
         from penstock.spark.workers.partitioned_source import PartitionedRead
 
         text = b64encode(pickled(self.publishers)).decode()
-        return PartitionedRead(text, self.schema, ends_of(checkpoint, number).place)
+        return PartitionedRead(text, self.schema, ends_of(checkpoint, number).place, through)
 
     def is_over(self, checkpoint: str, number: int) -> bool:
         """Whether all publishers have completed."""

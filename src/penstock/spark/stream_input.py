@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol
 
@@ -21,7 +21,17 @@ from penstock.spark.state import plan_nodes, shown_plan
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DataFrameInput", "StreamInput", "StreamRead", "StreamSource", "stream_input"]
+    from penstock.spark.ingest.schema import Schema
+    from penstock.spark.workers.functions import FusedFunctions
+
+__all__ = [
+    "DataFrameInput",
+    "RowsTaken",
+    "StreamInput",
+    "StreamRead",
+    "StreamSource",
+    "stream_input",
+]
 
 LIMITS: Final = re.compile(r"max\w+per(trigger|batch)|rowsperbatch", re.IGNORECASE)
 """The options of sources that bound a batch."""
@@ -36,6 +46,9 @@ RELATION: Final = re.compile(
     r"StreamingRelation(?:V2 [^,]+, (?P<name>[^,]+),| (?P<files>FileSource)\[(?P<path>[^]]*)\],)"
 )
 
+RowsTaken = Callable[[object], int | None]
+"""Takes the offset at which a batch ends; ``None`` if nobody knows how many rows it has taken."""
+
 logger = logging.getLogger("penstock")
 
 
@@ -44,6 +57,13 @@ class StreamRead(Protocol):
 
     def frame(self, session: SparkSession) -> DataFrame:
         """The input as a stream of Spark."""
+
+    @property
+    def rows_taken(self) -> RowsTaken | None:
+        """Tells the rows of a batch, where functions run as rows are read and Spark counts others.
+
+        ``None`` where Spark, or its offsets, say it.
+        """
 
 
 class StreamSource(NamedTuple):
@@ -92,9 +112,19 @@ class StreamInput(ABC):
         """What a checkpoint has to have been made for: offsets of another source mean nothing."""
         return f"{STREAM}{self.description}"
 
+    @property
+    def schema_read(self) -> Schema | None:
+        """That of the rows which Python reads, and could give to functions; else ``None``."""
+        return None
+
     @abstractmethod
-    def read(self, checkpoint: str, number: int) -> StreamRead:
-        """How a query reads it, as the input of that number; what it keeps, in ``checkpoint``."""
+    def read(
+        self, checkpoint: str, number: int, through: FusedFunctions | None = None
+    ) -> StreamRead:
+        """How a query reads it, as the input of that number; what it keeps, in ``checkpoint``.
+
+        Only one that has a ``schema_read`` is given functions to run where it is read.
+        """
 
     def is_over(self, checkpoint: str, number: int) -> bool:
         """Whether nothing more will ever come of it, as far as it knows that itself."""
@@ -107,13 +137,19 @@ class DataFrameInput(StreamInput):
 
     dataframe: DataFrame = field(repr=False)
 
-    def read(self, checkpoint: str, number: int) -> StreamRead:
+    def read(
+        self, checkpoint: str, number: int, through: FusedFunctions | None = None
+    ) -> StreamRead:
         """Spark keeps its offsets, and nothing else is to be kept."""
         return self
 
     def frame(self, session: SparkSession) -> DataFrame:
         """The stream, which is one of that session."""
         return self.dataframe
+
+    @property
+    def rows_taken(self) -> None:
+        """Spark counts them."""
 
 
 def stream_input(operator: str, dataframe: Any) -> DataFrameInput:

@@ -17,9 +17,12 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from penstock.spark.workers.journal_source import is_of_journal
+from penstock.spark.workers.partition_ends import is_of_publishers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
+
+    from penstock.spark.stream_input import RowsTaken
 
 __all__ = [
     "BatchCount",
@@ -32,7 +35,6 @@ __all__ = [
 ]
 
 logger = logging.getLogger("penstock")
-
 
 OBSERVED: Final = "penstock-rows"
 ROWS: Final = "rows"
@@ -73,7 +75,7 @@ class BatchCount(NamedTuple):
     """One batch.
 
     ``planned``   rows of which it was made; of what Spark reads itself, those that it has read
-    ``read``      rows that came into the query
+    ``read``      rows that came into the query, downstream of functions that run as it is read
     ``left``      rows that came out of it; ``None`` if nobody asked Spark to count them
     ``streamed``  rows of each source that Spark reads itself; ``None`` if it does not say
     ``kept``      what each operator with state keeps since
@@ -227,38 +229,43 @@ def observed(frame: DataFrame) -> DataFrame:
     return frame.observe(OBSERVED, count(lit(1)).alias(ROWS))
 
 
-def counted(reports: Iterable[Mapping[str, Any]], after: int) -> list[BatchCount]:
-    """The batches after ``after`` of which Spark reports; it may report that it waits as well."""
+def counted(
+    reports: Iterable[Mapping[str, Any]], after: int, taken: RowsTaken | None = None
+) -> list[BatchCount]:
+    """The batches after ``after`` of which Spark reports; it may report that it waits as well.
+
+    ``taken`` knows what publishers gave of which Spark sees only what functions left.
+    """
     batches = {
-        each["batchId"]: count_of(each)
+        each["batchId"]: count_of(each, taken)
         for each in reports
         if each["batchId"] > after and "addBatch" in each["durationMs"]
     }
     return [batches[number] for number in sorted(batches)]
 
 
-def count_of(report: Mapping[str, Any]) -> BatchCount:
+def count_of(report: Mapping[str, Any], taken: RowsTaken | None) -> BatchCount:
     """One batch, as Spark reports it."""
     sources = report["sources"]
+    streamed = tuple(rows_streamed(each, taken) for each in sources if not is_journal(each))
     return BatchCount(
         report["batchId"],
-        sum(map(rows_planned, sources)),
+        sum(rows_recorded(each) for each in sources if is_journal(each))
+        + sum(filter(None, streamed)),
         sum(each["numInputRows"] for each in sources),  # Spark Connect has no sum of its own
         observed_rows(report["observedMetrics"] or {}),
         late_in(report["stateOperators"]),
-        tuple(rows_streamed(each) for each in sources if not is_journal(each)),
+        streamed,
         kept_in(report["stateOperators"]),
     )
 
 
-def rows_planned(source: Mapping[str, Any]) -> int:
-    """The rows that a source was to give in a batch."""
-    if is_journal(source):
-        return position(source["endOffset"]) - position(source["startOffset"])
-    return int(source["numInputRows"])
+def rows_recorded(journal: Mapping[str, Any]) -> int:
+    """The rows that a journal was to give in a batch."""
+    return position(journal["endOffset"]) - position(journal["startOffset"])
 
 
-def rows_streamed(source: Mapping[str, Any]) -> int | None:
+def rows_streamed(source: Mapping[str, Any], taken: RowsTaken | None) -> int | None:
     """The rows that Spark has read of a source of its own; ``None`` if it does not say.
 
     It says 0 as well where it lost count, or where the source itself has left rows out. A source
@@ -266,6 +273,8 @@ def rows_streamed(source: Mapping[str, Any]) -> int | None:
     """
     rows = int(source["numInputRows"])
     has_moved = source["endOffset"] not in (source["startOffset"], "0")
+    if taken is not None and is_of_publishers(end := offset_in(source["endOffset"])):
+        return taken(end) if has_moved else 0
     return None if has_moved and not rows else rows
 
 

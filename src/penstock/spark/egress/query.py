@@ -24,7 +24,7 @@ from penstock.spark.failures import (
     explained,
 )
 from penstock.spark.private_api import is_remote
-from penstock.spark.stream_input import StreamRead
+from penstock.spark.stream_input import RowsTaken, StreamRead
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -138,6 +138,7 @@ class Query:
         self._has_begun = threading.Event()
         self._query: StreamingQuery | None = None
         self._returning: BatchTransport | None = None
+        self._reads: Sequence[StreamRead] = ()
         self._has_looked = False
         self._until_end = False
         self.page: str | None = None
@@ -180,6 +181,7 @@ class Query:
         output_mode: str,
         checkpoint: str,
     ) -> DataStreamWriter:
+        self._reads = reads
         frames = [read.frame(self._session) for read in reads]
         frame = transform(frames)
         frame = observed(frame) if self._counts else frame
@@ -251,10 +253,16 @@ class Query:
         last: Any = self._running.lastProgress
         if last is None or last["batchId"] <= batch:
             return []
-        found = counted([last], batch)
+        found = counted([last], batch, self._rows_taken)
         if found and found[0].number == batch + 1:
             return found
-        return counted(cast("Sequence[Any]", self._running.recentProgress), batch)
+        reports = cast("Sequence[Any]", self._running.recentProgress)
+        return counted(reports, batch, self._rows_taken)
+
+    @property
+    def _rows_taken(self) -> RowsTaken | None:
+        """What tells the rows that the only input has taken, where functions run as it is read."""
+        return self._reads[0].rows_taken if len(self._reads) == 1 else None
 
     def late_rows(self) -> Mapping[int, int]:
         """Rows of the batch that is being delivered which aggregations have dropped."""

@@ -28,6 +28,7 @@ __all__ = [
     "SchemaMismatch",
     "WithoutPositions",
     "fit_columns",
+    "rows_of",
     "rows_of_each",
 ]
 
@@ -313,6 +314,12 @@ class Portion:
     def element(self, number: int) -> Any:
         """The element with that number in the stream, if it is one of these."""
         return self._elements[number - self._before] if number >= self._before else None
+
+
+def rows_of(element: Any) -> int:
+    """How many rows an element is."""
+    element = plain(element)
+    return element.num_rows if isinstance(element, COLUMNAR) else 1
 
 
 def rows_of_each(elements: list[Any]) -> list[int]:

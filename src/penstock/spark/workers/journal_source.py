@@ -129,6 +129,10 @@ class JournalRead:
             reader = reader.option("through", self.through.text).schema(self.through.schema.spark)
         return reader.load()
 
+    @property
+    def rows_taken(self) -> None:
+        """Offsets say how many rows a batch has."""
+
 
 class JournalRows(InputPartition):
     """The rows that one task reads."""

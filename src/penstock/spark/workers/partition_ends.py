@@ -14,17 +14,31 @@ import uuid
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeGuard
 
 from penstock.spark.checkpoint_files import is_local
 from penstock.spark.journal.private_files import make_private_folder, open_private, open_to_read
 from penstock.spark.journal.s3_folder import Overtaken, S3Folder, is_s3
 
-__all__ = ["START", "PartitionEnd", "PartitionEnds"]
+__all__ = [
+    "BATCHES",
+    "BEGAN",
+    "START",
+    "PartitionEnd",
+    "PartitionEnds",
+    "began_in",
+    "is_of_publishers",
+]
 
 NAME: Final = re.compile(r"(\d+)-(\d+)\.end")
-KEPT: Final = 3
-"""The batches whose ends stay: Spark does not sync its logs, and may have lost their last lines."""
+KEPT: Final = 8
+"""The batches whose ends stay.
+
+Spark does not sync its logs, and may have lost their last lines; and the driver counts the rows of
+a batch a moment after it is done.
+"""
+BATCHES, BEGAN = "batches", "began"
+"""What an offset says: how many batches there are up to it, and where the last of them began."""
 
 
 class PartitionEnd(NamedTuple):
@@ -33,11 +47,13 @@ class PartitionEnd(NamedTuple):
     ``position``  of the last element that was taken, of all batches
     ``elements``  so many were taken for this batch
     ``over``      whether its publisher has completed
+    ``rows``      those of the elements of this batch; ``None`` if nobody has written them down
     """
 
     position: Any
     elements: int = 0
     over: bool = False
+    rows: int | None = None
 
 
 START: Final = PartitionEnd(None)
@@ -129,6 +145,14 @@ class PartitionEnds:
             for partition, end in enumerate(before)
         ]
 
+    def rows_of(self, batch: int, before: list[PartitionEnd]) -> int | None:
+        """All rows that were taken for a batch that is done; ``None`` if that is not known."""
+        found = [
+            self.find(batch, partition) for partition, end in enumerate(before) if not end.over
+        ]
+        rows = [None if end is None else end.rows for end in found]
+        return None if None in rows else sum(each or 0 for each in rows)
+
     def are_all_over(self, partitions: int) -> bool:
         """Whether nothing more will come of any partition."""
         last = {partition: batch for batch, partition in sorted(self._known())}
@@ -161,6 +185,16 @@ class PartitionEnds:
                 f"{partition} ended in batch {batch}; restore it together with the checkpoint"
             )
         return end
+
+
+def is_of_publishers(offset: object) -> TypeGuard[dict[str, Any]]:
+    """Whether Spark wrote it down for publishers, and not for a source of another kind."""
+    return isinstance(offset, dict) and offset.keys() == {BATCHES, BEGAN}
+
+
+def began_in(offset: dict[str, Any]) -> list[PartitionEnd]:
+    """Where the last batch before ``offset`` began, in each partition."""
+    return [PartitionEnd(position, over=over) for position, over in offset[BEGAN]]
 
 
 def name_of(batch: int, partition: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from penstock.api import Subscription
 from penstock.core import Drain, require_element, require_error, require_subscription
 from penstock.flow.resume.resumption import PositionedElement, Resumption
-from penstock.spark.ingest.conversion import rows_of_each
+from penstock.spark.ingest.conversion import rows_of
 from penstock.spark.workers.partition_ends import PartitionEnd
 
 __all__ = ["NotReplayed", "PartitionSubscriber", "taken_again", "taken_first"]
@@ -32,12 +32,12 @@ class PartitionSubscriber(Drain):
     def __init__(self, most: int) -> None:
         super().__init__()
         self._most = most
-        self._rows = 0
         self._asked = self._cancelled = False
         self._lock = threading.Lock()
         self._done = threading.Event()
         self._subscription: Subscription | None = None
         self.elements: list[PositionedElement] = []
+        self.rows = 0
         self.completed = False
         self.error: Exception | None = None
 
@@ -57,8 +57,8 @@ class PartitionSubscriber(Drain):
             if self._done.is_set():
                 return  # 2.8; it is asked for again in the next batch
             self.elements.append(element)
-            self._rows += sum(rows_of_each([element]))
-            if self._rows < self._most:
+            self.rows += rows_of(element)
+            if self.rows < self._most:
                 return
             self._done.set()
         self.wake()
@@ -109,7 +109,7 @@ def taken_first(
     subscriber.wait(seconds)
     elements = subscriber.elements
     last = elements[-1].position if elements else position
-    return elements, PartitionEnd(last, len(elements), subscriber.completed)
+    return elements, PartitionEnd(last, len(elements), subscriber.completed, subscriber.rows)
 
 
 def taken_again(

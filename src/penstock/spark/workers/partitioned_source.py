@@ -28,16 +28,28 @@ from penstock.flow.resume.resumption import PositionedElement, plain
 from penstock.spark.ingest.conversion import Converter
 from penstock.spark.ingest.schema import Schema
 from penstock.spark.workers.functions import blaming
-from penstock.spark.workers.partition_ends import START, PartitionEnd, PartitionEnds
+from penstock.spark.workers.partition_ends import (
+    BATCHES,
+    BEGAN,
+    START,
+    PartitionEnd,
+    PartitionEnds,
+    began_in,
+    is_of_publishers,
+)
 from penstock.spark.workers.partition_subscriber import taken_again, taken_first
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from penstock.spark.stream_input import RowsTaken
+    from penstock.spark.workers.functions import FusedFunctions, FusedPass
+
 __all__ = ["FORMAT", "PartitionedRead", "PartitionedSource", "Publishers"]
 
 FORMAT: Final = "penstock-publishers"
-BATCHES, BEGAN = "batches", "began"
+PART_ROWS: Final = 1 << 14
+"""So many rows go through functions at a time, while Spark goes on with those before."""
 
 
 @dataclass(frozen=True)
@@ -66,23 +78,45 @@ class Publishers:
 class PartitionedRead:
     """How a query reads publishers.
 
-    ``text``  the publishers, as Spark gets them
-    ``ends``  the place where the tasks write down how far they came
+    ``text``     the publishers, as Spark gets them
+    ``ends``     the place where the tasks write down how far they came
+    ``through``  the functions that rows go through where they are read
     """
 
     text: str
     schema: Schema
     ends: str
+    through: FusedFunctions | None = None
 
     def frame(self, session: SparkSession) -> DataFrame:
         """The rows as a stream of Spark."""
         session.dataSource.register(PartitionedSource)
-        reader = session.readStream.format(FORMAT).schema(self.schema.spark)
-        return reader.option("publishers", self.text).option("ends", self.ends).load()
+        reader = session.readStream.format(FORMAT).option("publishers", self.text)
+        reader = reader.option("ends", self.ends)
+        if self.through is None:
+            return reader.schema(self.schema.spark).load()
+        return reader.option("through", self.through.text).schema(self.through.schema.spark).load()
+
+    @property
+    def rows_taken(self) -> RowsTaken | None:
+        """Where functions have left rows out, only the tasks know how many there were."""
+        return None if self.through is None else self._rows_taken
+
+    def _rows_taken(self, end: object) -> int | None:
+        if not is_of_publishers(end):
+            return None
+        try:
+            return PartitionEnds(self.ends).rows_of(end[BATCHES], began_in(end))
+        except OSError:
+            return None
 
 
 class PartitionedSource(DataSource):
-    """The rows of publishers. Options: ``publishers``, the text of them; ``ends``."""
+    """The rows of publishers.
+
+    Options: ``publishers``, the text of them; ``ends``; and ``through``, the text of what the rows
+    go through as they are read.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -93,10 +127,11 @@ class PartitionedSource(DataSource):
         super().__init__(options)
         self._text = options["publishers"]
         self._ends = options["ends"]
+        self._through: str | None = options.get("through")
 
     def streamReader(self, schema: StructType) -> PartitionedStream:  # noqa: N802 - Spark's name
         """The same as a stream."""
-        return PartitionedStream(self._text, self._ends)
+        return PartitionedStream(self._text, self._ends, self._through)
 
 
 class PartitionRows(InputPartition):
@@ -111,9 +146,10 @@ class PartitionRows(InputPartition):
 class PartitionedStream(DataSourceStreamReader):
     """Plans a batch as soon as the last one is done, until all publishers have completed."""
 
-    def __init__(self, text: str, ends: str) -> None:
+    def __init__(self, text: str, ends: str, through: str | None = None) -> None:
         self._text = text
         self._place = ends
+        self._through = through
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new query begins."""
@@ -142,8 +178,15 @@ class PartitionedStream(DataSourceStreamReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """What comes of one publisher. In a worker of an executor."""
+        """What comes of one publisher, through the functions. In a worker of an executor."""
         assert isinstance(partition, PartitionRows)
+        batch = self._rows(partition)
+        if self._through is None:
+            return iter([batch])
+        way: FusedPass = pickle.loads(b64decode(self._through))
+        return way(in_parts(batch))
+
+    def _rows(self, partition: PartitionRows) -> pa.RecordBatch:
         with blaming("partitioned"):
             publishers = self._publishers()
             elements = self._taken(publishers, partition)
@@ -152,7 +195,7 @@ class PartitionedStream(DataSourceStreamReader):
             )
             if dead_letters:
                 raise ValueError(f"partition {partition.partition}: {dead_letters[0]}")
-        yield batch
+        return batch
 
     def commit(self, end: dict[str, Any]) -> None:
         """Says nothing: it comes only when the next batch begins."""
@@ -170,8 +213,7 @@ class PartitionedStream(DataSourceStreamReader):
         """Where the last batch before ``offset`` ended."""
         if not offset[BATCHES]:
             return [START] * self._publishers().partitions
-        began = [PartitionEnd(position, over=over) for position, over in offset[BEGAN]]
-        return PartitionEnds(self._place).of_batch(offset[BATCHES], began)
+        return PartitionEnds(self._place).of_batch(offset[BATCHES], began_in(offset))
 
     def _taken(self, publishers: Publishers, part: PartitionRows) -> Sequence[PositionedElement]:
         """The elements of this batch, as the first attempt to read them has decided."""
@@ -184,3 +226,8 @@ class PartitionedStream(DataSourceStreamReader):
             if decided == end:
                 return elements
         return taken_again(source, part.position, decided)
+
+
+def in_parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The same rows, so many at a time; none at all of a batch that has none."""
+    return (batch.slice(first, PART_ROWS) for first in range(0, batch.num_rows, PART_ROWS))

@@ -8,6 +8,7 @@ from typing import Final
 
 from penstock.spark.plan import SparkPlan
 from penstock.spark.private_api import pickled
+from penstock.spark.stream_input import StreamInput
 from penstock.spark.workers.functions import FrameStage, FusedFunctions, FusedPass, leading
 
 __all__ = ["divided", "require_sendable"]
@@ -35,11 +36,13 @@ def require_sendable(plan: SparkPlan) -> None:
 
 
 def divided(plan: SparkPlan) -> tuple[FusedFunctions | None, SparkPlan]:
-    """The stages that can run where the journal is read, which saves a crossing; and the rest."""
+    """The stages that can run where Python reads, which saves a crossing; and the rest."""
     stages = leading(plan.stages)
-    if plan.first is not None or plan.streams or not stages:
+    first = plan.inputs[0]
+    schema = first.schema_read if isinstance(first, StreamInput) else first.schema
+    if plan.first is not None or schema is None or not stages:
         return None, plan
-    way = FusedPass(stages, plan.journaled[0].schema)
+    way = FusedPass(stages, schema)
     text = b64encode(pickled(way)).decode()
     if len(text) > LONGEST:
         return None, plan
