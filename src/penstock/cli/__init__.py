@@ -4,6 +4,8 @@
                     loaded for --help
 ``run.py``          ``penstock run``: runs a pipeline, shows what it does, and ends it without loss
 ``check.py``        ``penstock check``: checks all that a run would need, without moving data
+``checkpoint.py``   ``penstock checkpoint``: look at a checkpoint, back it up, rewind it, or begin
+                    again
 ``doctor.py``       ``penstock doctor``: whether a pipeline on Spark can run here, and if not, what
                     to do
 ``demo.py``         ``penstock demo``: a blizzard goes through Spark, with a page to watch it

@@ -12,11 +12,12 @@ __all__ = ["COMMANDS", "application"]
 COMMANDS: Final = {
     "run": "Run a pipeline until its sources are done.",
     "check": "Check a pipeline without moving data.",
+    "checkpoint": "Look at a checkpoint, back it up, rewind it, or begin again.",
     "init": "Write a small working pipeline with its test.",
     "demo": "Watch a blizzard go through Spark.",
     "doctor": "Say what is missing on this machine.",
     "spec": "Explain the 43 rules of Reactive Streams.",
-    "tck": "Verify a publisher, a subscriber or a processor against the 43 rules.",
+    "tck": "Verify a publisher, subscriber or processor against the 43 rules.",
 }
 """Each subcommand with its line in the help: ``spec`` is ``penstock.cli.spec.command``."""
 

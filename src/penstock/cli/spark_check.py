@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from penstock.cli.places import try_out
-from penstock.spark.checkpoint import Checkpoint, JournalExtent
+from penstock.spark.checkpoint import Checkpoint
+from penstock.spark.checkpoint_upkeep import rows_of
 from penstock.spark.egress.batch_transport import require_transport
 from penstock.spark.failures import explained
-from penstock.spark.journal import Journal, JournalReader, JournalUnusable
+from penstock.spark.journal import Journal
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.session.spark_session import require_startable, spark_session
 from penstock.spark.state import in_words, require_same_state
@@ -172,23 +173,3 @@ def comes_out(frame: DataFrame) -> str:
     """The columns of the rows that come back."""
     columns = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in frame.schema)
     return f"Spark accepts it, and makes {columns}"
-
-
-class JournalRowCount(NamedTuple):
-    """The rows of a journal at one moment."""
-
-    start: int
-    end: int
-    identity: str
-
-
-def rows_of(place: str) -> JournalExtent:
-    """What a journal holds, read without opening it for a writer."""
-    reader = JournalReader(place)
-    try:
-        bounds = reader.bounds()
-    except JournalUnusable as unusable:
-        if isinstance(unusable.__cause__, FileNotFoundError):
-            return JournalRowCount(0, 0, "")  # a run has ended before it was made
-        raise
-    return JournalRowCount(bounds.start, bounds.end, reader.identity)

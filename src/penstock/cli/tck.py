@@ -92,7 +92,7 @@ def command(
     as_json: bool,
     junit_xml: Path | None,
 ) -> None:
-    """Verify a publisher, a subscriber or a processor against the 43 rules.
+    """Verify a publisher, subscriber or processor against the 43 rules.
 
     MODULE:FACTORY is a function or a class. For a publisher it takes the number of elements, for
     the others nothing, and it returns a new one each time. Modules of the current directory are

@@ -34,6 +34,8 @@
                          Arrow, or S3
 ``checkpoint_copy.py``   Spark's own part of a checkpoint on S3: it writes here, and what it has
                          written is kept there
+``checkpoint_upkeep.py`` what people do with a checkpoint while no run has it: look, back it up,
+                         rewind it, begin again
 ``checkpoint_place.py``  whether a Spark can have its part of a checkpoint at a place
 ``state.py``             a checkpoint remembers what the state in it means, so that no other meaning
                          is put on it

@@ -210,7 +210,23 @@ class Checkpoint:
         batch = self._last("commits") if last is None else self._next_done(last.batch)
         if batch is None:
             return last or CheckpointProgress(-1, tuple(journal.start for journal in journals))
-        return CheckpointProgress(batch, self._positions(batch, journals))
+        return CheckpointProgress(batch, self.ends_of(batch, journals))
+
+    def is_done(self, batch: int) -> bool:
+        """Whether Spark still knows that a batch is done, and of what it was made."""
+        return self._has(f"{SPARK}/commits/{batch}") and self._has(f"{SPARK}/offsets/{batch}")
+
+    def ends_of(self, batch: int, journals: Sequence[JournalExtent]) -> tuple[int, ...]:
+        """Where a batch ended in each journal, as Spark wrote it down."""
+        offsets = self._offsets(batch)
+        if len(offsets) != len(journals):
+            raise self._damaged(batch)
+        return tuple(self._position(offsets, journal.identity) for journal in journals)
+
+    @property
+    def names(self) -> list[str]:
+        """What is in it."""
+        return self._entries("")
 
     @property
     def planned_batch(self) -> int | None:
@@ -228,8 +244,8 @@ class Checkpoint:
         planned, done = self.unfinished_batch, self._last("commits")
         if planned is None:
             return tuple((journal.start, journal.start) for journal in journals)
-        begun = tuple(0 for _ in journals) if done is None else self._positions(done, journals)
-        return tuple(zip(begun, self._positions(planned, journals), strict=True))
+        begun = tuple(0 for _ in journals) if done is None else self.ends_of(done, journals)
+        return tuple(zip(begun, self.ends_of(planned, journals), strict=True))
 
     def planned_end(self, identity: str) -> int | None:
         """Where the last batch that Spark has planned ends in a journal, if it has planned any."""
@@ -258,7 +274,7 @@ class Checkpoint:
         if done is not None:
             self._require_readable(f"commits/{done}", set())
         for batch in {planned, max(planned - 1, 0)}:  # those that Spark looks at
-            for journal, position in zip(journals, self._positions(batch, journals), strict=True):
+            for journal, position in zip(journals, self.ends_of(batch, journals), strict=True):
                 self._require_rows(journal, position, batch)
         for journal in journals:
             self._require_committed(journal, done, journals)
@@ -318,19 +334,12 @@ class Checkpoint:
         self, journal: JournalExtent, done: int | None, journals: Sequence[JournalExtent]
     ) -> None:
         number = list(journals).index(journal)
-        position = 0 if done is None else self._positions(done, journals)[number]
+        position = 0 if done is None else self.ends_of(done, journals)[number]
         if journal.start > position:
             raise CheckpointError(
                 f"{self.for_spark} is older than the journal beside it, which begins at row "
                 f"{journal.start}; batches up to row {position} are done; {REMEDY}"
             )
-
-    def _positions(self, batch: int, journals: Sequence[JournalExtent]) -> tuple[int, ...]:
-        """Where a batch ended in each journal, as Spark wrote it down."""
-        offsets = self._offsets(batch)
-        if len(offsets) != len(journals):
-            raise self._damaged(batch)
-        return tuple(self._position(offsets, journal.identity) for journal in journals)
 
     def _position(self, offsets: Sequence[dict[str, Any]], identity: str) -> int:
         """Where a batch ended in the journal of that identity."""
