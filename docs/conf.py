@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # Sphinx adds the folder of this file alone
+from docs.llms import llms_page
 from docs.operators import GROUPS, MOMENTS, group_page, index_page, shortened
 
 # The modules of the reference, one page each.
@@ -43,6 +44,7 @@ html_title = "Penstock"
 html_show_copyright = False
 html_static_path = ["_static"]
 html_css_files = ["penstock.css"]
+html_extra_path = ["generated/llms.txt"]
 
 myst_heading_anchors = 3
 
@@ -174,3 +176,8 @@ def set_tables(
             result.append(line)
             in_table = False
     lines[:] = result
+
+
+# Sphinx looks for it before it calls anybody.
+GENERATED.mkdir(exist_ok=True)
+write_if_changed(GENERATED / "llms.txt", llms_page())

@@ -1,27 +1,27 @@
 """The command line: ``penstock``. Its commands live in one module each, loaded when called.
 
-``application.py``  the ``penstock`` command and the list of its subcommands, none of which is
-                    loaded for --help
-``run.py``          ``penstock run``: runs a pipeline, shows what it does, and ends it without loss
-``check.py``        ``penstock check``: checks all that a run would need, without moving data
-``checkpoint.py``   ``penstock checkpoint``: look at a checkpoint, back it up, rewind it, or begin
-                    again
-``doctor.py``       ``penstock doctor``: whether a pipeline on Spark can run here, and if not, what
-                    to do
-``demo.py``         ``penstock demo``: a blizzard goes through Spark, with a page to watch it
-``init.py``         ``penstock init``: writes a small working pipeline with its test
-``spec.py``         ``penstock spec``: the 43 rules and the glossary, for people and, by --json, for
-                    programs
-``tck.py``          ``penstock tck``: verifies what a factory makes against the rules, without a
-                    test file
-``arguments.py``    the arguments of commands: the options of ``run`` and ``check``, and what a
-                    reference names
-``places.py``       whether a place can hold a checkpoint: tried out, and left as it was
-``spark_check.py``  what a pipeline needs to run on Spark: its functions, its checkpoint, its query
-``findings.py``     what ``check`` and ``doctor`` find, one line for each thing they check
-``progress.py``     what ``penstock run`` says while a pipeline runs, and what a terminal shows
-``log_progress.py`` what it says without a terminal: a line now and then, or next to nothing
-``failures.py``     errors on the command line: one clear line; the traceback only with ``--debug``
+``application.py``   the ``penstock`` command and the list of its subcommands, none of which is
+                     loaded for --help
+``run.py``           ``penstock run``: runs a pipeline, shows what it does, and ends it without loss
+``check.py``         ``penstock check``: checks all that a run would need, without moving data
+``checkpoint.py``    ``penstock checkpoint``: look at a checkpoint, back it up, rewind it, or begin
+                     again
+``doctor.py``        ``penstock doctor``: whether a pipeline on Spark can run here, and if not, what
+                     to do
+``demo.py``          ``penstock demo``: a blizzard goes through Spark, with a page to watch it
+``init.py``          ``penstock init``: writes a small working pipeline with its test
+``spec.py``          ``penstock spec``: the 43 rules and the glossary, for people and, by --json,
+                     for programs
+``tck.py``           ``penstock tck``: verifies what a factory makes against the rules, without a
+                     test file
+``arguments.py``     the arguments of commands: the options of ``run`` and ``check``, and what a
+                     reference names
+``places.py``        whether a place can hold a checkpoint: tried out, and left as it was
+``spark_check.py``   what a pipeline needs to run on Spark: its functions, its checkpoint, its query
+``findings.py``      what ``check`` and ``doctor`` find, one line for each thing they check
+``progress.py``      what ``penstock run`` says while a pipeline runs, and what a terminal shows
+``log_progress.py``  what it says without a terminal: a line now and then, or next to nothing
+``failures.py``      errors on the command line: one clear line; the traceback only with ``--debug``
 """
 
 from __future__ import annotations
