@@ -6,8 +6,9 @@ import { rate } from "./format.js";
 import { columns, ends } from "./layout.js";
 import { inWords } from "./moods.js";
 
-const COLUMN = 150;
-const GAP = 120;
+// As in the style: a gap has room for the words of an edge.
+const COLUMN = 140;
+const GAP = 140;
 // As many stages stand side by side on a narrow window.
 const BESIDE = 2;
 
@@ -95,6 +96,7 @@ function createStage({ name, kind }, onSelect) {
   };
   box.type = "button";
   box.dataset.stage = name;
+  parts.name.title = name; // where it does not fit
   box.setAttribute("aria-controls", "details");
   box.append(...Object.values(parts));
   box.addEventListener("click", () => onSelect(name));

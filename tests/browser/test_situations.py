@@ -1,0 +1,78 @@
+"""Each situation on the page: its sentence, and who is marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.browser.chromium import expect, running_browser
+from tests.browser.situations import MADE, on_page
+from tests.observe.driven import STAGES
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+SENTENCES = {
+    "starting": "Spark has not done its first batch yet",
+    "steady": "Nobody has to wait long",
+    "slow sink": "'phone' is the slowest stage",
+    "slow Spark": "Spark is the slowest stage",
+    "slow source": "'weather' sets the pace",
+    "stalled source": "'weather' has sent nothing for",
+    "trouble": "Trouble at 'board': nobody answers",
+    "draining": "Draining: nothing more is taken, and 48 are still on their way.",
+    "completed": "All of it came through",
+    "nothing left to do": "Nothing was left to do",
+    "failed": "The pipeline has failed",
+}
+MARKED = {"slow sink": "SLOW", "slow Spark": "SLOW", "trouble": "TROUBLE", "draining": "SLOW"}
+
+
+WORDS_BEHIND_STAGES = """() => {
+    const stages = [...document.querySelectorAll(".stage")];
+    const boxes = stages.map((stage) => stage.getBoundingClientRect());
+    return [...document.querySelectorAll(".edge text")].filter((text) => {
+        const word = text.getBoundingClientRect();
+        return word.width && boxes.some((box) => word.left < box.right && word.right > box.left
+            && word.top < box.bottom && word.bottom > box.top);
+    }).map((text) => text.textContent);
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser() as browser:
+        yield browser
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_the_page_says_what_the_situation_is(browser: Browser, name: str) -> None:
+    with on_page(browser, MADE[name]()) as page:
+        expect(page.locator("#sentence")).to_contain_text(SENTENCES[name])
+        marked = page.locator(".stage .slow:visible")
+        assert marked.all_inner_texts() == ([MARKED[name]] if name in MARKED else [])
+        if name in ("completed", "nothing left to do", "failed", "starting"):
+            assert {*page.locator(".stage .rate").all_inner_texts()} == {"0 /s"}
+
+
+@pytest.mark.parametrize("width", [1044, 1100, 1280, 1600, 768, 390])
+def test_no_word_of_an_edge_is_behind_a_stage(browser: Browser, width: int) -> None:
+    with on_page(browser, MADE["slow sink"]()) as page:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(f"() => ({WORDS_BEHIND_STAGES})().length === 0")
+
+
+def test_a_name_that_does_not_fit_is_cut_and_can_be_read_in_full(browser: Browser) -> None:
+    made = MADE["steady"]()
+    made.more_sinks = ("the archive of everything that was ever measured",)
+    with on_page(browser, made, stages=len(STAGES) + 1) as page:
+        name = page.locator(f"[data-stage='{made.more_sinks[0]}'] .name")
+        assert name.get_attribute("title") == made.more_sinks[0]
+        assert name.evaluate("node => node.scrollWidth > node.clientWidth")
+        board = page.locator("[data-stage=board] .name")
+        height = "node => node.getBoundingClientRect().height"
+        assert name.evaluate(height) == board.evaluate(height)
