@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import resource
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -168,6 +169,36 @@ def test_a_table_that_is_changed_in_the_middle_is_told(file: Path) -> None:
     assert "\n" not in str(refused.value)
     sink.close()
     assert found(file) == [(1,)]
+
+
+@pytest.fixture
+def small_files() -> Iterator[Callable[[], None]]:
+    """As on a full disk, from the call on: no file grows beyond some kilobytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_batch_that_the_disk_has_no_space_for_is_one_line_and_leaves_nothing(
+    file: Path, small_files: Callable[[], None]
+) -> None:
+    epoch = Epoch.begun()
+    sink = write_duckdb(file, "flights").sink
+    sink.open(epoch)
+    batch(sink, 0, {"n": 0, "text": "-"})
+    small_files()
+    with pytest.raises(OSError, match="flights.duckdb: .*Could not write file") as told:
+        batch(sink, 1, *({"n": n, "text": f"{n:100}"} for n in range(5_000)))
+    assert "\n" not in str(told.value)
+    sink.close()
+    resource.setrlimit(resource.RLIMIT_FSIZE, resource.getrlimit(resource.RLIMIT_FSIZE)[1:] * 2)
+    again = write_duckdb(file, "flights").sink
+    again.open(epoch)
+    batch(again, 1, {"n": 1, "text": "-"})
+    again.close()
+    assert found(file) == [(0, "-"), (1, "-")]
 
 
 def test_two_sinks_of_one_program_write_into_one_database(file: Path) -> None:
