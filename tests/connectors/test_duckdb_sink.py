@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -19,6 +18,7 @@ from penstock.connectors import Writer, write_duckdb
 from penstock.delivery import DeliveryRefused, Epoch
 from penstock.testing import SinkParty, verify_sink
 from tests.connectors.flights import Departure, Flight
+from tests.connectors.small_files import small_files
 
 PATIENCE = 60
 
@@ -171,29 +171,17 @@ def test_a_table_that_is_changed_in_the_middle_is_told(file: Path) -> None:
     assert found(file) == [(1,)]
 
 
-@pytest.fixture
-def small_files() -> Iterator[Callable[[], None]]:
-    """As on a full disk, from the call on: no file grows beyond some kilobytes."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    try:
-        yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-
-
-def test_a_batch_that_the_disk_has_no_space_for_is_one_line_and_leaves_nothing(
-    file: Path, small_files: Callable[[], None]
-) -> None:
+def test_a_batch_that_the_disk_has_no_space_for_is_one_line_and_leaves_nothing(file: Path) -> None:
     epoch = Epoch.begun()
     sink = write_duckdb(file, "flights").sink
     sink.open(epoch)
     batch(sink, 0, {"n": 0, "text": "-"})
-    small_files()
-    with pytest.raises(OSError, match="flights.duckdb: .*Could not write file") as told:
-        batch(sink, 1, *({"n": n, "text": f"{n:100}"} for n in range(5_000)))
-    assert "\n" not in str(told.value)
-    sink.close()
-    resource.setrlimit(resource.RLIMIT_FSIZE, resource.getrlimit(resource.RLIMIT_FSIZE)[1:] * 2)
+    rows = [{"n": n, "text": f"{n:100}"} for n in range(5_000)]
+    with small_files():
+        with pytest.raises(OSError, match="flights.duckdb: .*Could not write file") as told:
+            batch(sink, 1, *rows)
+        assert "\n" not in str(told.value)
+        sink.close()
     again = write_duckdb(file, "flights").sink
     again.open(epoch)
     batch(again, 1, {"n": 1, "text": "-"})
