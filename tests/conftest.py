@@ -123,6 +123,13 @@ def prepare_nats() -> None:
     prepare_nats()
 
 
+def prepare_registry() -> None:
+    """Imported where it is needed: the program is large."""
+    from tests.servers.registry import prepare_registry
+
+    prepare_registry()
+
+
 def prepare_spark_connect() -> None:
     """See to it that a client of Spark Connect can be loaded."""
     from penstock.spark.session.reachable import missing_for_connect
@@ -144,6 +151,7 @@ NEEDS: Final = (
     Need("java_peers", prepare_peers, "THE BRIDGE TO THE JVM WAS NOT CROSSED"),
     Need("openssl", prepare_openssl, "NO CONNECTION WAS ENCRYPTED"),
     Need("kafka", prepare_kafka, "NO BROKER OF KAFKA WAS ASKED"),
+    Need("registry", prepare_registry, "NO REGISTRY OF SCHEMAS WAS ASKED"),
     Need("browser", prepare_browser, "NO BROWSER HAS SEEN THE DASHBOARD"),
     Need("postgres", prepare_postgres, "NO TABLE OF POSTGRESQL WAS READ OR WRITTEN"),
     Need("redis", prepare_redis, "NO STREAM OF REDIS WAS READ OR WRITTEN"),

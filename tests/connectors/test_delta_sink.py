@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from random import Random
 from threading import Barrier, Thread
 from typing import Any
 
@@ -19,6 +20,7 @@ from penstock.connectors import Writer, write_delta
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.delivery.lives import Checkpoint, live, lived, refused
 from tests.connectors.flights import Departure, Flight
+from tests.connectors.small_files import small_files
 from tests.lake.delta import delta_rows
 from tests.lake.numbered import numbers
 
@@ -197,6 +199,38 @@ def test_a_stale_commit_under_our_name_is_refused_by_delta_itself(table: Path) -
     write_deltalake(DeltaTable(table), rows, mode="append", commit_properties=properties)
     with pytest.raises(Exception, match="Concurrent transaction failed"):
         write_deltalake(stale, rows, mode="append", commit_properties=properties)
+
+
+def test_a_batch_that_the_disk_has_no_space_for_is_one_line_and_leaves_nothing(
+    table: Path,
+) -> None:
+    epoch = Epoch.begun()
+    sink = write_delta(table).sink
+    sink.open(epoch)
+    sink.begin(0)
+    sink({"n": 0, "text": "-"})
+    sink.commit(0)
+    sink.begin(1)
+    for row in random_texts(5_000):
+        sink(row)
+    with small_files():
+        with pytest.raises(OSError, match="write_delta: .*File too large") as told:
+            sink.commit(1)
+        sink.close()
+    assert "\n" not in str(told.value)
+    again = write_delta(table).sink
+    again.open(epoch)
+    again.begin(1)
+    again({"n": 1, "text": "-"})
+    again.commit(1)
+    again.close()
+    assert sorted(row["n"] for row in delta_rows(table)) == [0, 1]
+
+
+def random_texts(count: int) -> list[dict[str, Any]]:
+    """Rows that no compression makes small."""
+    random = Random(1)
+    return [{"n": n, "text": random.randbytes(50).hex()} for n in range(count)]
 
 
 def test_partitions_are_those_that_were_said(table: Path) -> None:

@@ -18,6 +18,7 @@ from penstock.connectors import Writer, write_duckdb
 from penstock.delivery import DeliveryRefused, Epoch
 from penstock.testing import SinkParty, verify_sink
 from tests.connectors.flights import Departure, Flight
+from tests.connectors.small_files import small_files
 
 PATIENCE = 60
 
@@ -168,6 +169,24 @@ def test_a_table_that_is_changed_in_the_middle_is_told(file: Path) -> None:
     assert "\n" not in str(refused.value)
     sink.close()
     assert found(file) == [(1,)]
+
+
+def test_a_batch_that_the_disk_has_no_space_for_is_one_line_and_leaves_nothing(file: Path) -> None:
+    epoch = Epoch.begun()
+    sink = write_duckdb(file, "flights").sink
+    sink.open(epoch)
+    batch(sink, 0, {"n": 0, "text": "-"})
+    rows = [{"n": n, "text": f"{n:100}"} for n in range(5_000)]
+    with small_files():
+        with pytest.raises(OSError, match="flights.duckdb: .*Could not write file") as told:
+            batch(sink, 1, *rows)
+        assert "\n" not in str(told.value)
+        sink.close()
+    again = write_duckdb(file, "flights").sink
+    again.open(epoch)
+    batch(again, 1, {"n": 1, "text": "-"})
+    again.close()
+    assert found(file) == [(0, "-"), (1, "-")]
 
 
 def test_two_sinks_of_one_program_write_into_one_database(file: Path) -> None:

@@ -69,6 +69,17 @@ def test_rows_and_batches_become_one_table(folder: Path) -> None:
     assert names(folder) == ["part-0000000000.parquet"]
 
 
+def test_files_have_as_many_rows_as_they_should_whatever_is_gathered_meanwhile(
+    folder: Path,
+) -> None:
+    """Rows are converted when there are some thousands of them, and a batch comes amid them."""
+    batch = pyarrow.RecordBatch.from_pylist(numbers(*range(50)))
+    first, later = numbers(*range(10_000)), numbers(*range(10_000, 20_000))
+    written(write_parquet(folder, file_rows=9_000), *first, batch, *later)
+    sizes = [pyarrow.parquet.read_metadata(path).num_rows for path in sorted(folder.iterdir())]
+    assert sizes == [9_000, 9_000, 2_050]
+
+
 def test_files_are_of_the_size_that_was_said(folder: Path) -> None:
     written(write_parquet(folder, file_rows=2), *numbers(*range(5)))
     sizes = [pyarrow.parquet.read_metadata(path).num_rows for path in sorted(folder.iterdir())]

@@ -25,6 +25,8 @@ __all__ = ["CONNECTOR", "DeltaSink"]
 CONNECTOR: Final = "write_delta"
 RUN: Final = ".run"
 RUN_BYTES: Final = 8
+SYSTEM: Final = "(os error "
+"""How the library writes the errors of the disk."""
 SIGNED: Final = {
     pyarrow.uint8(): pyarrow.int16(),
     pyarrow.uint16(): pyarrow.int32(),
@@ -150,7 +152,8 @@ class DeltaSink(LakeTable):
         except OSError as error:
             raise OSError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
         except Exception as error:
-            raise ValueError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
+            kind = OSError if SYSTEM in str(error) else ValueError
+            raise kind(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
 
     def _require_room(self) -> None:
         folder = self._place.folder

@@ -16,6 +16,7 @@ __all__ = ["explanation", "opened", "still_open", "words_of"]
 OTHER_WAY: Final = "different configuration"
 OURSELVES: Final = ", which is this one: it reads with read_only=True"
 ABSENT: Final = re.compile("not found|does not have a column")
+UNWRITTEN: Final = "Could not write file"
 HOLDER: Final = re.compile(r"held in (.+? \(PID \d+\))")
 
 
@@ -61,7 +62,7 @@ def explanation(connector: str, path: Path, error: Exception) -> Exception:
         return LookupError(words)
     if isinstance(error, duckdb.BinderException) and ABSENT.search(str(error)):
         return LookupError(words)
-    if isinstance(error, duckdb.IOException):
+    if isinstance(error, duckdb.IOException) or UNWRITTEN in str(error):
         if "not a valid DuckDB" in str(error):
             return ValueError(f"{connector}: {path} is no DuckDB database")
         if "Permission denied" in str(error):

@@ -166,7 +166,8 @@ class DuckdbTable(TransactionalSink):
 
     def rollback(self) -> None:
         """Nothing of it is there; a table that was made stays."""
-        self._do("ROLLBACK")
+        with suppress(duckdb.TransactionException):  # a commit that failed has ended it
+            self._do("ROLLBACK")
         self._forget_incoming()
 
     @property

@@ -17,7 +17,7 @@ import pyarrow
 from pyarrow.parquet import ParquetFile, ParquetWriter
 
 from penstock.connectors.shared import durable_files
-from penstock.connectors.shared.arrow_rows import RowGroup
+from penstock.connectors.shared.arrow_rows import GROUP_ROWS, RowGroup
 from penstock.connectors.shared.durable_files import (
     IfExists,
     has_planned,
@@ -145,6 +145,7 @@ class ParquetFolder:
         self._group = RowGroup(CONNECTOR, schema)
         self._file: UnfinishedFile | None = None
         self._next_part = 0
+        self._unseen_rows = 0  # that may come before it is looked whether they are enough
         self._progress = BatchProgress(str(folder))
 
     def check(self, epoch: Epoch | None) -> str:
@@ -171,15 +172,14 @@ class ParquetFolder:
     def begin(self, batch: int) -> bool:
         """Discard what was received of the batch earlier."""
         self._give_up()
+        self._unseen_rows = 0
         return self._progress.begin(batch)
 
     def __call__(self, element: Any) -> None:
         """Take a row, or an Arrow batch."""
-        self._group.add(element)
-        if self._group.is_full:
-            self._write_group()
-        if not self._progress.in_batch and self._is_long_enough:
-            self._finish_part()
+        self._unseen_rows -= 1
+        if self._group.add(element) or self._unseen_rows <= 0:
+            self._look()
 
     def commit(self, batch: int) -> None:
         """Let the file of the batch appear; one without rows has none."""
@@ -231,11 +231,27 @@ class ParquetFolder:
         words = f"replaces {len(content.ours):,} files in {self._folder}"
         return FolderStart(words, removed=tuple(content.ours))
 
+    def _look(self) -> None:
+        """Write a row group that is full, and finish a file that is long enough.
+
+        Row by row that would cost as much as the rows themselves.
+        """
+        if self._group.is_full:
+            self._write_group()
+        if self._progress.in_batch:
+            self._unseen_rows = GROUP_ROWS
+            return
+        if self._rows >= self._file_rows or self._bytes >= self._file_bytes:
+            self._finish_part()
+        self._unseen_rows = self._file_rows - self._rows
+
     @property
-    def _is_long_enough(self) -> bool:
-        if len(self._group) + (0 if self._file is None else self._file.rows) >= self._file_rows:
-            return True
-        return self._file is not None and self._file.bytes >= self._file_bytes
+    def _rows(self) -> int:
+        return len(self._group) + (0 if self._file is None else self._file.rows)
+
+    @property
+    def _bytes(self) -> int:
+        return 0 if self._file is None else self._file.bytes
 
     def _write_group(self) -> None:
         if len(self._group):

@@ -10,7 +10,7 @@ import pyarrow
 from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.runtime import shorten
 
-__all__ = ["RowGroup"]
+__all__ = ["GROUP_ROWS", "RowGroup"]
 
 CHUNK_VALUES: Final = 16_384
 GROUP_ROWS: Final = 65_536
@@ -55,12 +55,14 @@ class RowGroup:
         """Whether it is time to ``take``."""
         return len(self) >= GROUP_ROWS or self._bytes >= GROUP_BYTES
 
-    def add(self, element: Any) -> None:
-        """Take a row, or an Arrow batch or table of rows."""
+    def add(self, element: Any) -> bool:
+        """Take a row, or an Arrow batch or table of rows; whether it may be full by that."""
         if type(element) is dict and [*element] == self._names:  # the common case, quickly
-            self._values.extend(element.values())
-            if len(self._values) >= CHUNK_VALUES:
-                self._convert_rows()
+            values = self._values
+            values.extend(element.values())
+            if len(values) < CHUNK_VALUES:
+                return False
+            self._convert_rows()
         elif isinstance(element, pyarrow.Table):
             for batch in element.to_batches():
                 self._add_batch(batch)
@@ -68,6 +70,7 @@ class RowGroup:
             self._add_batch(element)
         else:
             self._add_row(element)
+        return True
 
     def take(self) -> pyarrow.Table:
         """All that was gathered; afterwards it is empty."""
