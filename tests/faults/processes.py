@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-__all__ = ["MARK", "command_of", "descendants", "marked", "resident_bytes"]
+__all__ = ["MARK", "command_of", "descendants", "marked", "resident_bytes", "running"]
 
 MARK: Final = "PENSTOCK_FAULTS_MARK"
 """The environment variable by which all are found that a process has started, and these in turn."""
@@ -32,6 +32,7 @@ def descendants(ancestor: int) -> list[int]:
 
 
 def running() -> list[int]:
+    """All processes."""
     return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdecimal()]
 
 

@@ -153,7 +153,8 @@ class Launcher:
         self.environment = {
             "JAVA_HOME": str(home),
             "PYSPARK_PYTHON": sys.executable,
-            "PYTHONPATH": str(ROOT),  # functions of the tests are known to Spark by their names
+            # Functions of the tests are known to Spark by their names.
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT))),
             "SPARK_LOCAL_IP": LOOPBACK,
         }
 

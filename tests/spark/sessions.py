@@ -11,15 +11,18 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 from penstock import Flow
 from penstock.spark import NumberedBatch, SparkFlow
+from tests.spark.cluster import MASTER
 
 __all__ = [
     "COUNTED",
@@ -30,7 +33,9 @@ __all__ = [
     "by_clock",
     "by_watermark",
     "counted",
+    "kill_again_and_again",
     "require_counts",
+    "require_exact",
     "sessions",
     "stored",
 ]
@@ -214,10 +219,24 @@ class SessionProcess:
         assert code == 0, (self._folder / "said").read_text()
 
 
+def kill_again_and_again(folder: Path, time: str, kills: int) -> None:
+    """Kill the program after any number of rows, and a moment more."""
+    random, looking = Random(time), threading.Event()
+    most = 400 if time == "processing_time" else 4
+    for _ in range(kills):
+        program = SessionProcess(folder, time)
+        enough = len(stored(folder)) + random.randrange(1, most)
+        while len(stored(folder)) < enough and program.process.poll() is None:
+            looking.wait(0.005)
+        looking.wait(random.uniform(0, 1.5))
+        program.kill()
+
+
 def main(folder: Path, time: str) -> None:
     from penstock.spark.session.spark_session import SparkSettings, spark_session
 
-    spark_session(SparkSettings(options={"spark.sql.shuffle.partitions": "2"}))
+    options = {"spark.sql.shuffle.partitions": "2"}
+    spark_session(SparkSettings(master=os.environ.get(MASTER), options=options))
     by_event = time == "event_time"
     flow = Flow.from_iterable([*EVENTS, LAST] if by_event else EVENTS).on_spark(
         SCHEMA, name=time, checkpoint=folder / "checkpoint", batch_rows=BATCH_ROWS

@@ -46,5 +46,15 @@ def test_all_that_holds_for_an_embedded_spark_holds_on_a_cluster_and_without_a_w
 
 
 @pytest.mark.full
+def test_a_driver_that_is_killed_goes_on_with_the_same_rows(cluster: Place) -> None:
+    assert "2 passed" in cluster.run_tests("tests/spark/on_cluster_kills.py")
+
+
+@pytest.mark.full
+def test_a_stream_whose_workers_are_all_gone_does_not_wait_for_ever(cluster: Place) -> None:
+    assert "1 passed" in cluster.run_tests("tests/spark/on_lost_workers.py")
+
+
+@pytest.mark.full
 def test_sources_and_sinks_on_the_executors_have_each_row_once(cluster: Place) -> None:
     assert "3 passed" in cluster.run_tests("tests/spark/on_cluster_partitions.py")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from penstock.spark.session import reachable
+from penstock.spark.session.executors import TIMEOUT, executors_timeout
 from penstock.spark.session.reachable import hosts_of, require_connect_server, require_reachable
 from penstock.spark.session.spark_session import SparkSettings, SparkUnavailable, spark_session
 from tests.held_port import held_port
@@ -131,6 +132,15 @@ def test_all_that_spark_opens_is_for_this_machine_and_its_calls_for_the_jvm(
     assert said.splitlines() == [
         "open []", "page True", "kill 403", "job [7]", "answer none", "authenticates true",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["soon", "0", "-1", "inf", "nan"])
+def test_a_time_to_wait_for_executors_that_is_none_is_refused(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setenv(TIMEOUT, text)
+    with pytest.raises(SparkUnavailable, match=f"{TIMEOUT} is a number of seconds above 0, not"):
+        executors_timeout()
 
 
 def test_there_is_one_session_in_a_process(spark: SparkSession) -> None:

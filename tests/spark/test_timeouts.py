@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,9 +24,9 @@ from tests.spark.sessions import (
     by_clock,
     by_watermark,
     expected_sessions,
+    kill_again_and_again,
     require_counts,
     require_exact,
-    stored,
 )
 
 if TYPE_CHECKING:
@@ -168,15 +167,7 @@ if has_state_of_rows():
 @pytest.mark.timeout(1_500)
 @pytest.mark.parametrize("time", ["event_time", "processing_time"])
 def test_rows_are_exact_over_kills(tmp_path: Path, time: str) -> None:
-    random, looking = Random(time), threading.Event()
-    for number in range(6):
-        program = SessionProcess(tmp_path, time)
-        before, more = len(stored(tmp_path)), random.randrange(1, 4 if number % 2 else 400)
-        more = more if time == "processing_time" else random.randrange(1, 4)
-        while len(stored(tmp_path)) < before + more and program.process.poll() is None:
-            looking.wait(0.005)
-        looking.wait(random.uniform(0, 1.5))
-        program.kill()
+    kill_again_and_again(tmp_path, time, kills=6)
     for _ in range(2):
         SessionProcess(tmp_path, time).end()
         assert require_exact(tmp_path, time) > 10

@@ -38,6 +38,7 @@ __all__ = [
     "cause_of",
     "connect_channel",
     "dataframe_of",
+    "executor_count",
     "first_java_class",
     "forget_dead_jvm",
     "is_alive",
@@ -80,6 +81,12 @@ def is_alive(context: SparkContext) -> bool:
         return context._jsc is not None and not context._jsc.sc().isStopped()
     except (Py4JError, OSError):  # the JVM is gone
         return False
+
+
+def executor_count(context: SparkContext) -> int:
+    """How many executors of a cluster are heard of here; the driver itself is in the list, too."""
+    found: int = context._jsc.sc().getExecutorMemoryStatus().size()
+    return found - 1
 
 
 def forget_dead_jvm() -> None:

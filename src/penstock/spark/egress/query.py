@@ -24,6 +24,7 @@ from penstock.spark.failures import (
     explained,
 )
 from penstock.spark.private_api import is_remote
+from penstock.spark.session.executors import ExecutorWatch
 from penstock.spark.stream_input import RowsTaken, StreamRead
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class Query:
         self._name = name
         self._counts = counts
         self._late = LateRowCount(session)
+        self._executors = ExecutorWatch(session)
         self._has_begun = threading.Event()
         self._query: StreamingQuery | None = None
         self._returning: BatchTransport | None = None
@@ -208,8 +210,12 @@ class Query:
         query = self._running
         try:
             active, error = query.isActive, None
-            if not active:
+            if active:
+                self._executors.require()
+            else:
                 error = query.exception()
+        except SparkLost:
+            raise  # it runs, and waits in vain
         except Exception as lost:
             failed = explained(lost)
             if isinstance(failed, SparkLost):
