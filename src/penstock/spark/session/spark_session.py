@@ -48,6 +48,8 @@ HOST: Final = r"[^\s:/,]+(:\d+)?|\[[^\s/]+\](:\d+)?"
 MASTERS: Final = re.compile(
     rf"local(\[.+\])?|local-cluster\[.+\]|spark://({HOST})(,({HOST}))*|yarn|k8s://.+"
 )
+LOCAL: Final = re.compile(r"local(\[.+\])?")
+"""The masters whose workers are processes of this machine, started by the JVM of this one."""
 REMOTES: Final = re.compile(rf"sc://({HOST})(/.*)?")
 LOG_LEVELS: Final = ("OFF", "FATAL", "ERROR", "WARN", "INFO", "DEBUG", "TRACE", "ALL")
 LOGGING: Final = Path(__file__).with_name("log4j2.properties")
@@ -291,10 +293,7 @@ HERE: Final = {
     # Spark makes up a secret, which does not leave its processes.
     "spark.authenticate": "true",
 }
-WORKERS: Final = {
-    # On a cluster as well, where the Python of each worker has penstock.
-    "spark.python.daemon.module": "penstock.spark.workers.worker_daemon"
-}
+WORKERS_HERE: Final = {"spark.python.daemon.module": "penstock.spark.workers.worker_daemon"}
 UNSEEN: Final = {
     # What Spark's page would show of each query in full is written for every batch.
     "spark.sql.ui.explainMode": "simple"
@@ -304,7 +303,6 @@ UNSEEN: Final = {
 def _options(settings: SparkSettings) -> dict[str, str]:
     options = {
         **SESSION,
-        **WORKERS,
         "spark.ui.enabled": str(settings.ui).lower(),
         "spark.ui.killEnabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -315,6 +313,8 @@ def _options(settings: SparkSettings) -> dict[str, str]:
     }
     if not settings.ui:
         options |= UNSEEN
+    if LOCAL.fullmatch(settings.master or EMBEDDED):
+        options |= WORKERS_HERE
     if is_here(settings.master):
         options |= HERE
     if settings.master is None:
