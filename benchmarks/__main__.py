@@ -42,6 +42,7 @@ def main(words: list[str]) -> None:
 
 LONG = {
     "scale": "scale",  # starts a cluster
+    "into spark": "into_spark",  # Spark and a broker of Kafka
     "kafka": "kafka",  # a broker
     "postgres": "postgres",  # a server, as the next ones do
     "nats": "nats_streams",

@@ -52,6 +52,7 @@ def test_the_embedded_session_is_ready_for_streams(spark: SparkSession) -> None:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.ui.enabled": "false",
+        "spark.sql.ui.explainMode": "simple",
         "spark.master": "local[*]",
     }
     assert {name: spark.conf.get(name) for name in options} == options

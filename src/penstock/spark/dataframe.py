@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from itertools import islice
@@ -18,6 +17,12 @@ from penstock.flow.base_flow import opened
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
 from penstock.flow.engine.stage import Origin
 from penstock.runtime import ThreadPool, shorten
+from penstock.spark.egress.arrow_batches import (
+    NUMBER,
+    has_large_types,
+    read_message,
+    read_number,
+)
 from penstock.spark.egress.rows import RowReader
 from penstock.spark.failures import explained
 from penstock.spark.private_api import (
@@ -41,7 +46,6 @@ __all__ = [
 
 NEXT_PARTITION: Final = 1
 FAILED: Final = -1
-NUMBER: Final = struct.Struct("!i")
 
 
 class ArrowBatches(ABC):
@@ -88,7 +92,7 @@ class LocalBatches(ArrowBatches):
             stream, server = self._serve()
             while not self._interrupted and self._has_partition(stream, server):
                 while (size := read_number(stream)) >= 0:
-                    yield pa.ipc.read_record_batch(pa.py_buffer(stream.read(size)), schema)
+                    yield read_message(stream, size, schema)
         except Exception:
             if not self._interrupted:
                 raise
@@ -109,14 +113,11 @@ class LocalBatches(ArrowBatches):
         cancel_jobs(self._context, self._tag)
 
     def _schema(self) -> pa.Schema:
-        option = "spark.sql.execution.arrow.useLargeVarTypes"
-        is_large = self._dataframe.sparkSession.conf.get(option) == "true"
-        return arrow_schema_of(self._dataframe.schema, large=is_large)
+        return arrow_schema_of(self._dataframe.schema, large=has_large_types(self._dataframe))
 
     def _serve(self) -> tuple[BinaryIO, Any]:
         self._context.setJobGroup(self._tag, "batches for a subscriber", interruptOnCancel=True)
         self._stream, self._socket, server = serve_arrow_batches(self._dataframe)
-        self._socket.settimeout(None)  # a partition takes as long as it takes
         return self._stream, server
 
     def _disconnect(self) -> None:
@@ -156,15 +157,6 @@ class RemoteBatches(ArrowBatches):
     def stop(self) -> None:
         """Let the server stop the query."""
         self._dataframe.sparkSession.interruptTag(self._tag)
-
-
-def read_number(stream: BinaryIO) -> int:
-    """A number, as Spark writes it before what it sends."""
-    encoded = stream.read(NUMBER.size)
-    if len(encoded) < NUMBER.size:
-        raise ConnectionError("Spark has gone while it computed a partition")
-    number: int = NUMBER.unpack(encoded)[0]
-    return number
 
 
 class DataFramePublisher:

@@ -52,6 +52,7 @@ __all__ = [
     "plan_text",
     "require_token_of_calls",
     "scala_sequence",
+    "serve_all_arrow_batches",
     "serve_arrow_batches",
     "spark_schema_of",
     "worker_daemon",
@@ -270,11 +271,12 @@ def arrow_type_of(kind: DataType) -> pa.DataType:
     return to_arrow_type(kind, **_in_utc(to_arrow_type))
 
 
-def arrow_schema_of(schema: StructType, *, large: bool) -> pa.Schema:
-    """The columns as Spark has them in Arrow, if ``large`` with the wider kind of offsets."""
+def arrow_schema_of(schema: StructType, *, large: bool, unique: bool = False) -> pa.Schema:
+    """The columns as Spark has them in Arrow; the names in a struct may have to be ``unique``."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
-    return to_arrow_schema(schema, prefers_large_types=large, **_in_utc(to_arrow_schema))
+    options = {"error_on_duplicated_field_names_in_struct": unique, **_in_utc(to_arrow_schema)}
+    return to_arrow_schema(schema, prefers_large_types=large, **options)
 
 
 def _in_utc(function: Callable[..., Any]) -> dict[str, Any]:
@@ -301,16 +303,22 @@ def pickled(thing: object) -> bytes:
 
 
 def serve_arrow_batches(dataframe: Any) -> tuple[BinaryIO, socket.socket, Any]:
-    """Let the JVM serve the batches of a DataFrame, each partition when it is asked for.
+    """A stream from the JVM, its connection, and what serves there each partition when asked."""
+    return _served(dataframe, "toLocalIteratorAndServe", False)  # none ahead of demand
 
-    The stream of a connection to it, that connection, and the server in the JVM.
-    """
+
+def serve_all_arrow_batches(dataframe: Any) -> tuple[BinaryIO, socket.socket, Any]:
+    """The same when all are computed, which is done at once."""
+    return _served(dataframe, "collectAndServe")
+
+
+def _served(dataframe: Any, by: str, *options: bool) -> tuple[BinaryIO, socket.socket, Any]:
     from pyspark.util import local_connect_and_auth
 
-    jvm = dataframe.sparkSession.sparkContext._jvm
-    serve = jvm.PythonRDD.toLocalIteratorAndServe
-    place, secret, server = serve(dataframe._jdf.toArrowBatchRdd(), False)  # none ahead of demand
+    serve = getattr(dataframe.sparkSession.sparkContext._jvm.PythonRDD, by)
+    place, secret, server = serve(dataframe._jdf.toArrowBatchRdd(), *options)
     stream, connection = local_connect_and_auth(place, secret)
+    connection.settimeout(None)  # it takes as long as it takes
     return stream, connection, server
 
 

@@ -9,6 +9,7 @@
                          each row once
 ``batch_transport.py``   how batches come back to this program: by a call of Spark's, or from a
                          server by TLS
+``arrow_batches.py``     batches of Arrow as the JVM sends them: a number before each, and no schema
 ``unanswered_calls.py``  calls of Spark's that this program has not answered; none is left when
                          Python ends
 ``token_gate.py``        a socket that hands on connections that know a token, and holds few others

@@ -34,6 +34,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 
 from penstock.runtime import shorten
+from penstock.spark.egress.arrow_batches import BatchCollector
 from penstock.spark.egress.dataframe_sinks import BatchFanOut
 from penstock.spark.egress.token_gate import TokenGate
 from penstock.spark.egress.unanswered_calls import unanswered_call
@@ -204,6 +205,7 @@ class CallbackTransport:
         self._deliver = deliver
         self._share = share
         self._admit = admit
+        self._collect = BatchCollector()
         self._connections: set[Any] = set()
         self.error: Exception | None = None
         logging.getLogger("py4j.clientserver").addFilter(is_about_others)
@@ -219,7 +221,7 @@ class CallbackTransport:
             with unanswered_call():
                 if self._admit is not None:
                     self._admit(number)
-                self._share(frame, number, partial(self._deliver, number))
+                self._share(frame, number, partial(self._deliver, number), self._collect)
         except Exception as error:
             self.error = error
             # The JVM matches what it gets against patterns that a long text overflows.

@@ -71,6 +71,11 @@ def blaming_or_lost(name: str) -> Iterator[None]:
         raise UserError(told(name, error)) from None
 
 
+def to_arrow(dataframe: DataFrame) -> pa.Table:
+    """All rows of a DataFrame of any session."""
+    return dataframe.toArrow()
+
+
 @dataclass(frozen=True)
 class BatchFanOut:
     """Gives each batch to all that take it: first to Spark's own sinks, then to the program.
@@ -84,7 +89,11 @@ class BatchFanOut:
     with_rows: bool = True
 
     def __call__(
-        self, dataframe: DataFrame, batch_id: int, bring_back: Callable[[pa.Table], object]
+        self,
+        dataframe: DataFrame,
+        batch_id: int,
+        bring_back: Callable[[pa.Table], object],
+        collect: Callable[[DataFrame], pa.Table] = to_arrow,
     ) -> None:
         """Return when all have it; it is computed once, however many they are."""
         is_shared = len(self.sinks) + self.with_rows > 1
@@ -93,7 +102,7 @@ class BatchFanOut:
         try:
             for sink in self.sinks:
                 sink.take(dataframe, batch_id)
-            bring_back(dataframe.toArrow() if self.with_rows else NO_ROWS)
+            bring_back(collect(dataframe) if self.with_rows else NO_ROWS)
         finally:
             if is_shared:
                 dataframe.unpersist()

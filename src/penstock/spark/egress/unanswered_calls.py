@@ -1,7 +1,7 @@
 """Calls of Spark's that this program has not answered; none is left when Python ends.
 
-Such a call waits within Arrow's code for rows from the JVM, which ends with this program. A thread
-that comes back from there into a Python that is ending aborts the process.
+Such a call waits for rows from the JVM, which ends with this program. A thread that comes back from
+there into a Python that is ending would complain, and from within C++ abort the process.
 """
 
 from __future__ import annotations

@@ -294,6 +294,10 @@ HERE: Final = {
     "spark.authenticate": "true",
 }
 WORKERS_HERE: Final = {"spark.python.daemon.module": "penstock.spark.workers.worker_daemon"}
+UNSEEN: Final = {
+    # What Spark's page would show of each query in full is written for every batch.
+    "spark.sql.ui.explainMode": "simple"
+}
 
 
 def _options(settings: SparkSettings) -> dict[str, str]:
@@ -307,6 +311,8 @@ def _options(settings: SparkSettings) -> dict[str, str]:
             f"-Dpenstock.spark.log={settings.log_level}"
         ),
     }
+    if not settings.ui:
+        options |= UNSEEN
     if LOCAL.fullmatch(settings.master or EMBEDDED):
         options |= WORKERS_HERE
     if is_here(settings.master):
