@@ -12,6 +12,6 @@ from tests.spark.sessions import SessionProcess, kill_again_and_again, require_e
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("time", ["event_time", "processing_time"])
 def test_a_driver_that_is_killed_goes_on_with_the_same_rows(tmp_path: Path, time: str) -> None:
-    kill_again_and_again(tmp_path, time, kills=3)
+    kill_again_and_again(tmp_path, time, kills=2)
     SessionProcess(tmp_path, time).end()
     assert require_exact(tmp_path, time) > 10
