@@ -52,7 +52,6 @@ __all__ = [
     "plan_text",
     "require_token_of_calls",
     "scala_sequence",
-    "serve_all_arrow_batches",
     "serve_arrow_batches",
     "spark_schema_of",
     "worker_daemon",
@@ -86,8 +85,7 @@ def is_alive(context: SparkContext) -> bool:
 
 def executor_count(context: SparkContext) -> int:
     """How many executors of a cluster are heard of here; the driver itself is in the list, too."""
-    found: int = context._jsc.sc().getExecutorMemoryStatus().size()
-    return found - 1
+    return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
 
 
 def forget_dead_jvm() -> None:
@@ -302,21 +300,18 @@ def pickled(thing: object) -> bytes:
 # DataFrames, plans and queries of a classic session.
 
 
-def serve_arrow_batches(dataframe: Any) -> tuple[BinaryIO, socket.socket, Any]:
-    """A stream from the JVM, its connection, and what serves there each partition when asked."""
-    return _served(dataframe, "toLocalIteratorAndServe", False)  # none ahead of demand
-
-
-def serve_all_arrow_batches(dataframe: Any) -> tuple[BinaryIO, socket.socket, Any]:
-    """The same when all are computed, which is done at once."""
-    return _served(dataframe, "collectAndServe")
-
-
-def _served(dataframe: Any, by: str, *options: bool) -> tuple[BinaryIO, socket.socket, Any]:
+def serve_arrow_batches(
+    dataframe: Any, *, at_once: bool = False
+) -> tuple[BinaryIO, socket.socket, Any]:
+    """A stream from the JVM, its connection and server: partitions when asked, or all at once."""
     from pyspark.util import local_connect_and_auth
 
-    serve = getattr(dataframe.sparkSession.sparkContext._jvm.PythonRDD, by)
-    place, secret, server = serve(dataframe._jdf.toArrowBatchRdd(), *options)
+    jvm, batches = dataframe.sparkSession.sparkContext._jvm, dataframe._jdf.toArrowBatchRdd()
+    place, secret, server = (
+        jvm.PythonRDD.collectAndServe(batches)
+        if at_once
+        else jvm.PythonRDD.toLocalIteratorAndServe(batches, False)  # none ahead of demand
+    )
     stream, connection = local_connect_and_auth(place, secret)
     connection.settimeout(None)  # it takes as long as it takes
     return stream, connection, server

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pyarrow as pa
 
-from penstock.spark.private_api import arrow_schema_of, serve_all_arrow_batches
+from penstock.spark.private_api import arrow_schema_of, serve_arrow_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -63,7 +63,7 @@ class BatchCollector:
     def __call__(self, dataframe: DataFrame) -> pa.Table:
         """As ``toArrow`` of a classic session."""
         schema = self._schema(dataframe)
-        stream, connection, server = serve_all_arrow_batches(dataframe)
+        stream, connection, server = serve_arrow_batches(dataframe, at_once=True)
         batches = []
         with connection, stream:
             while head := stream.read(NUMBER.size):
