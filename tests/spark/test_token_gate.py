@@ -97,6 +97,8 @@ def test_a_gate_that_cannot_accept_for_a_while_goes_on_afterwards(
     accept = socket.socket.accept
 
     def short(listener: socket.socket) -> tuple[socket.socket, Any]:
+        if listener.getsockname() != gate.gate.address:  # others listen in this process, too
+            return accept(listener)
         problem = next(failures, None)
         if problem is not None:
             raise OSError(problem, os.strerror(problem))

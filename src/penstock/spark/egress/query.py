@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from time import sleep
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -136,7 +137,6 @@ class Query:
         self._name = name
         self._counts = counts
         self._late = LateRowCount(session)
-        self._executors = ExecutorWatch(session)
         self._has_begun = threading.Event()
         self._query: StreamingQuery | None = None
         self._returning: BatchTransport | None = None
@@ -145,6 +145,10 @@ class Query:
         self._until_end = False
         self.page: str | None = None
         """Where Spark shows its queries, if it does; known once the query is started."""
+
+    @cached_property
+    def _executors(self) -> ExecutorWatch:
+        return ExecutorWatch(self._session)
 
     def start(
         self,
