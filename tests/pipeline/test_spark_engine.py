@@ -55,6 +55,11 @@ class DrivenRun:
         self.failure: Timestamped | None = None
         self.batch_counts = BatchCounts()
         self.counted = SparkCounts()
+        self.latencies: tuple[float, ...] = ()
+
+    def new_latencies(self) -> tuple[float, ...]:
+        found, self.latencies = self.latencies, ()
+        return found
 
     def snapshot(self) -> RunCounts:
         return RunCounts(
@@ -69,7 +74,6 @@ class DrivenRun:
             last_emitted=self.emitted.last,
             failure=self.failure,
             oldest=None,
-            latencies=(),
             replayed=self.replayed,
             page=None,
             counts=self.counted,
@@ -459,6 +463,13 @@ def test_a_source_that_cannot_replay_and_is_not_asked_any_more_has_lost_nothing(
     sealed = Driven(without_replay, checkpoint)
     sealed.run.input = replace(NOTHING, requested=0, sealed=True)
     assert sealed.read().ledger.lost == 0
+
+
+def test_what_spark_counts_takes_no_latency_from_those_who_watch(checkpoint: Path) -> None:
+    driven = Driven(mapped, checkpoint)
+    driven.run.latencies = (0.4, 0.5)
+    driven.counts(batch=0)
+    assert driven.way.status([driven.sink], "running").latencies == (0.4, 0.5)
 
 
 def test_a_new_checkpoint_is_said_to_be_new(checkpoint: Path) -> None:

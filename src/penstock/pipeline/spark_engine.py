@@ -160,7 +160,7 @@ class SparkEngine:
             batch=run.batch,
             checkpoint=self._checkpoint(run),
             lag=run.oldest,
-            latencies=run.latencies,
+            latencies=self._run.new_latencies(),
             dead_letters=sum(each.all_dead_letters for each in run.inputs),
             last_dead_letters=last_dead_letters(run),
             kept=run.kept,

@@ -120,9 +120,12 @@ class SparkRun:
         self._inputs.drain()
         self._woken.set()
 
+    def new_latencies(self) -> tuple[float, ...]:
+        """The seconds that rows took to the end of their batch, since the last call."""
+        return tuple(self._latencies.popleft() for _ in range(len(self._latencies)))
+
     def snapshot(self) -> RunCounts:
         """What it does now. From any thread."""
-        latencies = tuple(self._latencies.popleft() for _ in range(len(self._latencies)))
         query = self._query
         return RunCounts(
             started=query is not None,
@@ -137,7 +140,6 @@ class SparkRun:
             last_emitted=self._emitted.last,
             failure=self._failure,
             oldest=self._inputs.oldest,
-            latencies=latencies,
             replayed=self._replayed,
             page=None if query is None else query.page,
             is_out_of_space=self._retries.is_out_of_space,

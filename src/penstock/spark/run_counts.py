@@ -77,7 +77,6 @@ class RunCounts:
     ``last_emitted``  the last of them
     ``failure``       the error with which Spark has ended it
     ``oldest``        for how many seconds the oldest row waits
-    ``latencies``     the seconds that rows took to the end of their batch, since the last reading
     ``inputs``        those that go through journals
     ``replayed``      for each of them, the rows that Spark had begun when the last run ended: from,
                       to
@@ -98,7 +97,6 @@ class RunCounts:
     last_emitted: tuple[Timestamped, ...]
     failure: Timestamped | None
     oldest: float | None
-    latencies: tuple[float, ...]
     replayed: tuple[tuple[int, int], ...]
     page: str | None
     is_out_of_space: bool = False
