@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 import threading
 from pathlib import Path
@@ -119,7 +120,7 @@ def test_while_a_run_has_it_nothing_is_changed_and_all_can_look(tmp_path: Path) 
     run = pipeline_of(Flow.range(20), take, place)
     run.start()
     assert entered.wait(PATIENCE)
-    assert "already has a writer, the process" in shown(place)["user"]
+    assert shown(place)["user"] == f"the process {os.getpid()} has it"
     for arguments in (
         ["reset", place, "--yes"],
         ["rewind", place, "--to", "-1", "--yes"],

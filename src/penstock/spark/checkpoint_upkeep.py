@@ -20,6 +20,7 @@ from penstock.spark.checkpoint import HELD, SPARK, Checkpoint
 from penstock.spark.checkpoint_files import is_local
 from penstock.spark.checkpoint_owner import ABOUT, REMEDY, STREAM, CheckpointError
 from penstock.spark.journal.errors import JournalError, JournalInUse, JournalUnusable
+from penstock.spark.journal.local_store import LOCK
 from penstock.spark.journal.reader import JournalReader
 from penstock.spark.journal.store import open_store
 
@@ -35,6 +36,9 @@ __all__ = [
 ]
 
 PRIVATE: Final = 0o600
+LOCKS: Final = Path("/proc/locks")
+"""Has a line for each: number, kind, ..., process, device and file; one who waits has an arrow."""
+NOT_KNOWN: Final = "not known here"
 
 
 class JournalRowCount(NamedTuple):
@@ -74,7 +78,7 @@ class CheckpointSummary(NamedTuple):
     ``done``     the last batch that is done, -1 if none is
     ``planned``  the last one that was begun; after ``done``, it comes again
     ``oldest``   the batch that it could be rewound to, with which the rows that are kept begin
-    ``user``     why nobody else may have it now; empty if nobody has it
+    ``user``     who has it now; empty if nobody has it
     """
 
     place: str
@@ -221,14 +225,16 @@ def has_rows_after(checkpoint: Checkpoint, journals: Sequence[JournalRowCount], 
 
 
 def user_of(checkpoint: Checkpoint) -> str:
-    """Why nobody else may have it, if somebody has it; on other machines that is not known."""
-    if not is_local(checkpoint.place):
-        return ""
-    try:
-        with held(checkpoint):
-            return ""
-    except CheckpointError as error:
-        return str(error.__cause__)
+    """Who has it, by the system's table of locks: to try them could keep a run out that starts."""
+    if not is_local(checkpoint.place) or not LOCKS.exists():
+        return NOT_KNOWN
+    files = [Path(place.removeprefix("file://")) / LOCK for place in lockable(checkpoint)]
+    locked = {file.stat().st_ino for file in files if file.exists()}
+    for line in LOCKS.read_text().splitlines():
+        _, kind, _, _, process, place, *_ = line.replace("-> ", "").split()
+        if kind == "FLOCK" and int(place.rpartition(":")[2]) in locked:
+            return f"the process {process} has it"
+    return ""
 
 
 def lockable(checkpoint: Checkpoint) -> Iterator[str]:
