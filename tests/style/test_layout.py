@@ -151,7 +151,8 @@ HOMES = {
 # Locks.
 
 MADE = re.compile(
-    r"\b(?:threading\.(?:R?Lock|Condition|Semaphore)|(?:\w+\.)?new_(?:lock|condition))\(\)"
+    r"\b(?:threading\.(?:R?Lock|Condition|Semaphore)|ReentrantLock"
+    r"|(?:\w+\.)?new_(?:lock|condition))\(\)"
 )
 
 
@@ -188,6 +189,7 @@ LOCKS = {
     "pipeline/run.py",
     "pipeline/sink_accounts.py",
     "pipeline/sinks.py",
+    "runtime/executor.py",
     "runtime/system_clock.py",
     "runtime/thread_pool.py",
     "runtime/undelivered.py",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
-
 from penstock.api import UNBOUNDED, Subscription
 from penstock.core.base_subscription import COMPLETED
 from penstock.core.checks import require_subscription
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import NewLock, report_undelivered, shorten
 from penstock.runtime.arguments import require_int
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["BaseSubscriber"]
 
@@ -24,7 +23,7 @@ class BaseSubscriber:
 
     __slots__ = ("_admitted", "_asked", "_closed", "_ending", "_lock", "_subscription", "capacity")
 
-    def __init__(self, capacity: int, new_lock: NewLock = threading.RLock) -> None:
+    def __init__(self, capacity: int, new_lock: NewLock = ReentrantLock) -> None:
         self.capacity = require_int("BaseSubscriber", "capacity", capacity)
         self._lock = new_lock()
         self._subscription: Subscription | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from typing import Final, Generic, TypeVar
@@ -10,10 +9,11 @@ from typing import Final, Generic, TypeVar
 from penstock.api import Subscriber, Subscription
 from penstock.core.checks import illegal_request
 from penstock.core.demand import Demand
-from penstock.core.drain import AGAIN, Drain
+from penstock.core.drain import AGAIN, RUNNING, Drain
 from penstock.core.traceback import without_own_frames
 from penstock.rules import cite
 from penstock.runtime import Executor, NewLock, report_undelivered
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = [
     "CANCELLED",
@@ -70,10 +70,10 @@ class BaseSubscription(Drain, Generic[T]):
         self,
         subscriber: Subscriber[T],
         executor: Executor | None = None,
-        new_lock: NewLock = threading.RLock,
+        new_lock: NewLock = ReentrantLock,
     ) -> None:
         super().__init__(executor, new_lock)
-        self.demand = Demand(new_lock)
+        self.demand = Demand(self._progress_lock)
         self._subscriber: Subscriber[T] = subscriber
         self._mark: Exception | None = None
         self._waiting_to_open = True
@@ -140,7 +140,7 @@ class BaseSubscription(Drain, Generic[T]):
 
     def _complete(self) -> None:
         """Signal ``on_complete``, unless the subscriber's mark ends the stream otherwise."""
-        if self._goes_on():
+        if self._mark is None or self._goes_on():
             self._call("on_complete", self._drop_subscriber().on_complete)
 
     def _fail(self, error: Exception) -> None:
@@ -179,13 +179,14 @@ class BaseSubscription(Drain, Generic[T]):
         try:
             if self._waiting_to_open:
                 self._open()
-            if self._goes_on():
+            if self._mark is None or self._goes_on():
                 self._serve()
         except BaseException:
             self._drop_subscriber()
             raise
         finally:
-            self._release_when_over()
+            if self._subscriber is NULL_SUBSCRIBER:  # most rounds need not even ask
+                self._release_when_over()
 
     def _rejected(self, error: Exception) -> None:
         if self._over:
@@ -205,7 +206,8 @@ class BaseSubscription(Drain, Generic[T]):
             self._subscriber.on_subscribe(self)
         except Exception as error:
             self._blame("on_subscribe", error)
-        self._begin_round()  # what was requested there is served in this one
+        with self._progress_lock:
+            self._progress = RUNNING  # what was requested there is served in this round
 
     def _goes_on(self) -> bool:
         """Act on the subscriber's mark, if there is one; whether the stream goes on."""
@@ -264,7 +266,7 @@ class Rejection(BaseSubscription[T]):
         subscriber: Subscriber[T],
         ending: Exception,
         executor: Executor | None = None,
-        new_lock: NewLock = threading.RLock,
+        new_lock: NewLock = ReentrantLock,
     ) -> None:
         super().__init__(subscriber, executor, new_lock)
         self._ending = ending

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from typing import Generic, TypeVar
 
 from penstock.api import UNBOUNDED
 from penstock.runtime import NewLock
 from penstock.runtime.arguments import require_int
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["BoundedBuffer"]
 
@@ -23,7 +23,7 @@ class BoundedBuffer(Generic[T]):
 
     __slots__ = ("_elements", "_lock", "_peak", "capacity")
 
-    def __init__(self, capacity: int, new_lock: NewLock = threading.RLock) -> None:
+    def __init__(self, capacity: int, new_lock: NewLock = ReentrantLock) -> None:
         self.capacity = require_int("BoundedBuffer", "capacity", capacity)
         self._lock = new_lock()
         self._elements: deque[T] = deque()

@@ -8,6 +8,7 @@ from contextvars import Context, copy_context
 from functools import partial
 
 from penstock.runtime import Executor, NewLock, Task
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["Drain"]
 
@@ -45,9 +46,7 @@ class Drain(ABC):
         "_progress_lock",
     )
 
-    def __init__(
-        self, executor: Executor | None = None, new_lock: NewLock = threading.RLock
-    ) -> None:
+    def __init__(self, executor: Executor | None = None, new_lock: NewLock = ReentrantLock) -> None:
         self._progress_lock = new_lock()
         self._progress = IDLE
         self._executor = executor
@@ -81,11 +80,6 @@ class Drain(ABC):
     @abstractmethod
     def _work(self) -> None:
         """Do all that can be done now. Must not raise an ``Exception``."""
-
-    def _begin_round(self) -> None:
-        """From within ``_work``: all that it was woken for by now is done by what follows."""
-        with self._progress_lock:
-            self._progress = RUNNING
 
     def _rejected(self, error: Exception) -> None:
         """The executor took no task; called where the work would have been started."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Generic, TypeVar
 
 from penstock.api import Subscriber, Subscription
@@ -13,6 +12,7 @@ from penstock.core.checks import require_element, require_error, require_subscri
 from penstock.rules import cite
 from penstock.runtime import Executor, NewLock
 from penstock.runtime.arguments import require_executor
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["IdentityProcessor"]
 
@@ -33,7 +33,7 @@ class IdentityProcessor(Generic[T]):
         capacity: int = 256,
         *,
         executor: Executor | None = None,
-        new_lock: NewLock = threading.RLock,
+        new_lock: NewLock = ReentrantLock,
     ) -> None:
         self._base_subscriber = BaseSubscriber(capacity, new_lock)
         self._buffer: BoundedBuffer[T] = BoundedBuffer(capacity, new_lock)

@@ -17,6 +17,7 @@ from penstock.core.checks import require_element, require_error
 from penstock.core.drain import Drain
 from penstock.runtime import Executor, NewLock, report_undelivered
 from penstock.runtime.arguments import require_executor
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["AsyncSubscriber", "SyncSubscriber"]
 
@@ -90,7 +91,7 @@ class SyncSubscriber(ReceivingSubscriber[T]):
     10
     """
 
-    def __init__(self, *, new_lock: NewLock = threading.RLock) -> None:
+    def __init__(self, *, new_lock: NewLock = ReentrantLock) -> None:
         self._base_subscriber = BaseSubscriber(1, new_lock)
         self._taken = 0
         self._over = False
@@ -154,7 +155,7 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
         prefetch: int = 16,
         largest: int = 0,
         clock: Callable[[], float] = monotonic,
-        new_lock: NewLock = threading.RLock,
+        new_lock: NewLock = ReentrantLock,
     ) -> None:
         super().__init__(require_executor("AsyncSubscriber", executor), new_lock)
         self._base_subscriber = BaseSubscriber(prefetch, new_lock)

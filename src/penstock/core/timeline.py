@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from penstock.api import UNBOUNDED
 from penstock.runtime import NewLock, require_int, shorten
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["Timeline"]
 
@@ -38,7 +39,7 @@ class Timeline:
         first: int = 10,
         last: int = 30,
         now: Callable[[], float] = time.monotonic,
-        new_lock: NewLock = threading.RLock,
+        new_lock: NewLock = ReentrantLock,
     ) -> None:
         self._keeps_first = require_int("Timeline", "first", first)
         self._first: list[TimelineEntry] = []

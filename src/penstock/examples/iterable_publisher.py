@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from operator import length_hint
@@ -12,6 +11,7 @@ from penstock.api import UNBOUNDED, Subscriber
 from penstock.core import BaseSubscription, require_subscriber
 from penstock.runtime import Executor, NewLock
 from penstock.runtime.arguments import require_executor, require_int
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["ExecutorPublisher", "IterablePublisher"]
 
@@ -26,7 +26,7 @@ class IterablePublisher(Generic[T]):
     out among the subscribers.
     """
 
-    def __init__(self, iterable: Iterable[T], *, new_lock: NewLock = threading.RLock) -> None:
+    def __init__(self, iterable: Iterable[T], *, new_lock: NewLock = ReentrantLock) -> None:
         self._iterable = require_iterable(iterable)
         self._new_lock = new_lock
 
@@ -53,7 +53,7 @@ class ExecutorPublisher(Generic[T]):
         executor: Executor,
         *,
         batch: int = 256,
-        new_lock: NewLock = threading.RLock,
+        new_lock: NewLock = ReentrantLock,
     ) -> None:
         self._iterable = require_iterable(iterable)
         self._executor = require_executor("IterablePublisher", executor)

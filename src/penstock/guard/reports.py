@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
@@ -11,6 +10,7 @@ from penstock.core.protocol_monitor import Fault
 from penstock.core.timeline import Timeline
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import NewLock, report_undelivered
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = [
     "ExplainedViolation",
@@ -73,7 +73,7 @@ class PartyReports:
     """
 
     def __init__(
-        self, party: str, on_violation: OnViolation | None, new_lock: NewLock = threading.RLock
+        self, party: str, on_violation: OnViolation | None, new_lock: NewLock = ReentrantLock
     ) -> None:
         self.party = party
         self.new_lock = new_lock

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import TypedDict, TypeVar, Unpack, cast, overload
 
 from penstock.api import Processor, Publisher, Subscriber
@@ -12,6 +11,7 @@ from penstock.guard.subscriber import GuardedSubscriber
 from penstock.rules import Party, RuleViolation
 from penstock.runtime import NewLock
 from penstock.runtime.arguments import require_int
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = [
     "GuardedProcessor",
@@ -53,7 +53,7 @@ def guard(
     on_violation: OnViolation | None = None,
     ends_stream: bool = True,
     recursion_limit: int = 32,
-    new_lock: NewLock = threading.RLock,
+    new_lock: NewLock = ReentrantLock,
 ) -> object:
     """Put a guard around a foreign publisher, subscriber or processor, to be used in its place.
 

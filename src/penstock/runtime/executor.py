@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from penstock.runtime.undelivered import report_undelivered
 
@@ -16,6 +16,7 @@ __all__ = [
     "Executor",
     "Lock",
     "NewLock",
+    "ReentrantLock",
     "Task",
     "Timer",
     "WallClock",
@@ -88,7 +89,10 @@ class Lock(Protocol):
 
 
 NewLock: TypeAlias = Callable[[], Lock]
-"""Makes a lock; ``threading.RLock`` unless a test brings its own."""
+"""Makes a lock; ``ReentrantLock`` unless a test brings its own."""
+
+ReentrantLock: Final[NewLock] = type(threading.RLock())
+"""The class of these locks; ``threading.RLock`` is a function around it, and each costs a call."""
 
 
 class CallingThread:

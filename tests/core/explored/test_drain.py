@@ -133,7 +133,7 @@ def two_wakers_on_an_executor(env: Environment) -> None:
 
 
 def two_adders_and_a_consumer(env: Environment) -> None:
-    demand = Demand(env.lock)
+    demand = Demand(env.lock())
     demand.add(2)
     seen: list[int] = []
 
@@ -147,7 +147,7 @@ def two_adders_and_a_consumer(env: Environment) -> None:
 
 
 def delivery_against_a_look_at_the_sum(env: Environment) -> None:
-    demand = Demand(env.lock)
+    demand = Demand(env.lock())
     demand.add(5)
     _, seen = env.par(lambda: demand.consume(2), lambda: demand.requested)
     assert seen == 5

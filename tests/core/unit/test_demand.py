@@ -113,7 +113,7 @@ def test_the_requested_sum_never_shrinks_while_elements_are_delivered() -> None:
 
 def test_its_lock_can_be_handed_in() -> None:
     watch = LockWatch()
-    demand = Demand(watch)
+    demand = Demand(watch())
     demand.add(2)
     demand.consume(1)
     assert watch.entered == 2

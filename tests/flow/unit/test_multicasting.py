@@ -785,6 +785,20 @@ def test_an_interrupt_passes_through_and_no_element_is_lost() -> None:
         each.assert_completed()
 
 
+def test_one_who_is_interrupted_in_its_last_signal_has_left() -> None:
+    class Interrupting(Manual):
+        def on_complete(self) -> None:
+            raise KeyboardInterrupt
+
+    shared = Flow.range(3).publish()
+    shared.subscribe(Interrupting(request=UNBOUNDED))
+    after = reader(shared)
+    with pytest.raises(KeyboardInterrupt):
+        shared.connect()
+    after.assert_completed()
+    assert shared._sharing.shared_run.subscriptions == []
+
+
 def test_an_error_comes_after_the_elements_before_it() -> None:
     source = Source()
     shared = source.flow.publish()

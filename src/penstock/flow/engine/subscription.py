@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from asyncio import Future
 from contextvars import Context, copy_context
 from threading import get_ident
@@ -27,6 +26,7 @@ from penstock.flow.engine.run_context import (
     listen,
 )
 from penstock.runtime import NewLock
+from penstock.runtime.executor import ReentrantLock
 from penstock.runtime.undelivered import stream_title
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class FlowSubscription(BaseSubscription[T], RunContext, RunPart):
     )  # fmt: skip
 
     def __init__(
-        self, plan: Plan, subscriber: Subscriber[T], new_lock: NewLock = threading.RLock
+        self, plan: Plan, subscriber: Subscriber[T], new_lock: NewLock = ReentrantLock
     ) -> None:
         super().__init__(subscriber, plan.origin.executor, new_lock)
         self.plan = plan

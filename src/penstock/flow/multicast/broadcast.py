@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from typing import Final, Generic, Literal, TypeVar
@@ -26,6 +25,7 @@ from penstock.flow.multicast.broadcast_subscription import (
 from penstock.rules import RuleViolation, cite
 from penstock.runtime import Executor, NewLock, shorten
 from penstock.runtime.arguments import require_executor
+from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["Broadcast", "BroadcastState"]
 
@@ -41,6 +41,7 @@ class BroadcastState(Enum):
     SHUT_DOWN = "on_error with a RuntimeError, at once"
 
 
+ACTIVE: Final = BroadcastState.ACTIVE
 ENDED: Final = (BroadcastState.COMPLETED, BroadcastState.FAILED)
 """How upstream has ended; what is kept is still to be taken."""
 
@@ -66,6 +67,8 @@ class Broadcast(Drain, Generic[T]):
     ``executor``              signal the subscribers on this executor; without one, on the thread
                               that brings an element or requests it
 
+    ``state`` is what the next subscriber would get; it changes under the lock.
+
     As a drain it makes the calls to the upstream subscription, one at a time (rule 2.7), on the
     thread that wakes it.
     """
@@ -81,7 +84,7 @@ class Broadcast(Drain, Generic[T]):
         errors_overtake: bool = True,
         shuts_down_when_idle: bool = False,
         executor: Executor | None = None,
-        new_lock: NewLock = threading.RLock,
+        new_lock: NewLock = ReentrantLock,
     ) -> None:
         super().__init__(None, new_lock)
         if newcomers not in ("oldest", "next"):
@@ -101,7 +104,7 @@ class Broadcast(Drain, Generic[T]):
         self._new_lock = new_lock
         # All that follows is guarded by this lock, which is never held while calling out.
         self._lock = new_lock()
-        self._state = BroadcastState.ACTIVE
+        self.state = ACTIVE
         self._ending: Exception = COMPLETED
         self._kept: SharedBuffer[T] = SharedBuffer()
         self._subscriptions: dict[BroadcastSubscription[T], None] = {}
@@ -111,11 +114,6 @@ class Broadcast(Drain, Generic[T]):
         self._furthest = 0
         self._thirsty = False
         self._fresh = False
-
-    @property
-    def state(self) -> BroadcastState:
-        """What the next subscriber would get."""
-        return self._state
 
     @contextmanager
     def keep_alive(self) -> Iterator[None]:
@@ -184,6 +182,8 @@ class Broadcast(Drain, Generic[T]):
 
     def read(self, subscription: BroadcastSubscription[T]) -> list[T]:
         """The elements that ``subscription`` can take now; they are kept until it has them."""
+        if not self._kept.elements:
+            return []  # whoever brings one wakes all that have demand
         with self._lock:
             return self._kept.read(subscription.position, subscription.demand.outstanding)
 
@@ -196,10 +196,11 @@ class Broadcast(Drain, Generic[T]):
                 subscription.position = position
             if position > self._furthest or self._kept.oldest != oldest:
                 self._furthest, self._thirsty = max(self._furthest, position), True
-            wanted_until = subscription.wanted_until
+            outstanding = subscription.demand.outstanding
+            wanted_until = UNBOUNDED if outstanding == UNBOUNDED else position + outstanding
             if wanted_until > self._wanted_until:
                 self._wanted_until, self._thirsty = wanted_until, True
-            over = position == self._kept.end and self._state in ENDED
+            over = self.state in ENDED and position == self._kept.end
             return self._ending if over else None
 
     def ask_if_thirsty(self) -> None:
@@ -213,14 +214,16 @@ class Broadcast(Drain, Generic[T]):
     def is_being_left(self) -> None:
         """A subscription takes no more elements, and leaves as soon as its signal is over."""
 
-    def leave(self, subscription: BroadcastSubscription[T], subscriber_id: int) -> None:
-        """``subscription`` takes no more elements."""
+    def leave(self, subscriptions: Sequence[BroadcastSubscription[T]]) -> None:
+        """``subscriptions`` take no more elements."""
         with self._lock:
-            del self._subscriptions[subscription]
-            if self._subscription_of.get(subscriber_id) is subscription:
-                del self._subscription_of[subscriber_id]
             oldest = self._kept.oldest
-            self._kept.leave(subscription.position)
+            for subscription in subscriptions:
+                del self._subscriptions[subscription]
+                if self._subscription_of.get(subscription.subscriber_id) is subscription:
+                    del self._subscription_of[subscription.subscriber_id]
+                self._kept.leave(subscription.position)
+                subscription.part_of = None
             if not self._subscriptions:
                 self._wanted_until = self._kept.oldest  # nobody is left that wants anything
             self._shut_down_if_idle()
@@ -255,12 +258,12 @@ class Broadcast(Drain, Generic[T]):
 
     @property
     def _is_active(self) -> bool:
-        return self._state is BroadcastState.ACTIVE
+        return self.state is ACTIVE
 
     @property
     def _has_elements(self) -> bool:
         """Whether a newcomer has something to expect, even if only what nobody else has taken."""
-        completed = self._state is BroadcastState.COMPLETED
+        completed = self.state is BroadcastState.COMPLETED
         return self._is_active or (completed and len(self._kept) > 0 and not self._subscriptions)
 
     def _join(self, subscriber: Subscriber[T]) -> BroadcastSubscription[T]:
@@ -274,7 +277,7 @@ class Broadcast(Drain, Generic[T]):
             subscriber, self, position, self._subscriber_executor, self._new_lock
         )
         self._subscriptions[subscription] = None
-        self._subscription_of[id(subscriber)] = subscription
+        self._subscription_of[subscription.subscriber_id] = subscription
         return subscription
 
     def _refuse(self, twin: BroadcastSubscription[T], subscriber: Subscriber[T]) -> None:
@@ -311,22 +314,22 @@ class Broadcast(Drain, Generic[T]):
         with self._lock:
             if not self._is_active:
                 return False
-            self._state = BroadcastState.COMPLETED if completed else BroadcastState.FAILED
+            self.state = BroadcastState.COMPLETED if completed else BroadcastState.FAILED
             self._ending = ending
             self._forget_if_over()
             return True
 
     def _shut_down_if_idle(self) -> None:
         # 3.14: with the last subscriber gone.
-        idle = not self._subscriptions and not self._kept_alive
-        if idle and self._shuts_down_when_idle and self._is_active:
-            self._state = BroadcastState.SHUT_DOWN
+        idle = self._shuts_down_when_idle and not self._subscriptions and not self._kept_alive
+        if idle and self._is_active:
+            self.state = BroadcastState.SHUT_DOWN
             self._ending = RuntimeError(
                 cite("3.14", "this broadcast shut down when its last subscriber left")
             )
 
     def _forget_if_over(self) -> None:
         # After a completion what is kept waits for the next subscriber.
-        over = self._state in (BroadcastState.FAILED, BroadcastState.SHUT_DOWN)
+        over = self.state in (BroadcastState.FAILED, BroadcastState.SHUT_DOWN)
         if over and not self._subscriptions:
             self._kept = SharedBuffer()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from penstock.api import UNBOUNDED, Subscriber
+from penstock.api import Subscriber
 from penstock.core import COMPLETED, BaseSubscription
+from penstock.core.drain import AGAIN, IDLE, RUNNING
 from penstock.flow.engine.run_context import RunContext, RunPart
 from penstock.runtime import Executor, NewLock
 
@@ -29,7 +30,7 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
     it: one that requests, or the one that brings an element.
     """
 
-    __slots__ = ("_broadcast", "_subscriber_id", "part_of", "position")
+    __slots__ = ("_broadcast", "part_of", "position", "subscriber_id")
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
     ) -> None:
         super().__init__(subscriber, executor, new_lock)
         self._broadcast = broadcast
-        self._subscriber_id = id(subscriber)
+        self.subscriber_id = id(subscriber)
         self.position = position
         self.part_of: RunContext | None = None
 
@@ -51,18 +52,11 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
 
     def wake(self) -> None:
         """There may be something to do here or, as this subscription has demand, upstream."""
-        super().wake()
-        if self._executor is None:
+        if self._executor is not None:
+            super().wake()
+        elif self._progress != AGAIN:  # else the thread that runs it asks
+            self._run_here()
             self._broadcast.ask_if_thirsty()  # now that nobody is within this drain
-
-    @property
-    def wanted_until(self) -> int:
-        """The position after the last element that was requested.
-
-        Called within the drain, which alone delivers: so position and demand go together.
-        """
-        outstanding = self.demand.outstanding
-        return UNBOUNDED if outstanding == UNBOUNDED else self.position + outstanding
 
     @property
     def broadcast(self) -> Broadcast[T]:
@@ -76,17 +70,24 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
         """The method of the subscriber that takes an element."""
         return self._subscriber.on_next
 
-    def can_take_from(self, position: int) -> bool:
-        """Whether it has taken all elements before ``position`` and wants the next one."""
-        opened = not self._waiting_to_open and self._mark is None
-        return opened and self.position == position and self.demand.outstanding > 0
+    def hold_at(self, position: int) -> bool:
+        """Hold the drain if it has taken all elements before ``position`` and wants the next one.
+
+        One that was not told of its subscription yet is told by the thread that subscribes.
+        """
+        with self._progress_lock:  # all this changes within the drain, or while this is held
+            at_rest = self._progress == IDLE and not self._waiting_to_open and self._mark is None
+            if at_rest and self.position == position and self.demand.outstanding:
+                self._progress = RUNNING
+                return True
+            return False
 
     def complete(self) -> None:
-        """It was given all elements; its drain is released."""
+        """It was given all elements; its drain is released, and it is left to be removed."""
         try:
             self._complete()
-            self._release_when_over()
         finally:
+            self._released = True
             self.release()
 
     def blame(self, error: Exception) -> None:
@@ -115,12 +116,11 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
             self._complete()
         elif ending is not None:
             self._fail(ending)
-        elif self._wanted and self._executor is not None:
+        elif self._executor is not None and self._wanted:
             self._broadcast.ask_if_thirsty()
 
     def _release(self) -> None:
-        self._broadcast.leave(self, self._subscriber_id)
-        self.part_of = None
+        self._broadcast.leave((self,))
 
 
 def for_each(
@@ -145,21 +145,21 @@ class SharedBuffer(Generic[T]):
     there is no reader, everything is kept for the next one. Not thread-safe: the owner locks.
     """
 
-    __slots__ = ("_elements", "_readers_at", "oldest")
+    __slots__ = ("_readers_at", "elements", "oldest")
 
     def __init__(self) -> None:
-        self._elements: list[T] = []
+        self.elements: list[T] = []
         self._readers_at: dict[int, int] = {}
         self.oldest = 0
 
     @property
     def end(self) -> int:
         """The position after the newest element."""
-        return self.oldest + len(self._elements)
+        return self.oldest + len(self.elements)
 
     def append(self, element: T) -> None:
         """Add the newest element."""
-        self._elements.append(element)
+        self.elements.append(element)
 
     def join(self, position: int, readers: int = 1) -> None:
         """A reader starts at ``position``, or several do."""
@@ -168,7 +168,7 @@ class SharedBuffer(Generic[T]):
     def read(self, position: int, most: int) -> list[T]:
         """The elements from ``position`` on, at most ``most`` of them; they stay."""
         start = position - self.oldest
-        return self._elements[start : start + most]
+        return self.elements[start : start + most]
 
     def move(self, position: int, to: int, readers: int = 1) -> None:
         """A reader moves on from ``position``, or several do."""
@@ -187,8 +187,8 @@ class SharedBuffer(Generic[T]):
 
     def _drop_what_nobody_needs(self) -> None:
         needed = min(self._readers_at, default=self.oldest)
-        del self._elements[: needed - self.oldest]
+        del self.elements[: needed - self.oldest]
         self.oldest = needed
 
     def __len__(self) -> int:
-        return len(self._elements)
+        return len(self.elements)

@@ -232,9 +232,13 @@ class Sharing(Generic[T]):
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
         """Add a subscriber to the current run, and start that with the last one it waits for."""
-        run = self._joined_by(subscriber)
-        starts = self.options.starts
-        if starts is not None and len(run.subscriptions) >= starts:
+        options = self.options
+        if options.grace is None:
+            run = self._current()
+            run.subscribe(subscriber)
+        else:
+            run = self._joined_while_alive(subscriber)
+        if options.starts is not None and len(run.subscriptions) >= options.starts:
             run.connect()
 
     def connect(self) -> SharedRun[T]:
@@ -243,12 +247,9 @@ class Sharing(Generic[T]):
         run.connect()
         return run
 
-    def _joined_by(self, subscriber: Subscriber[T]) -> SharedRun[T]:
+    def _joined_while_alive(self, subscriber: Subscriber[T]) -> SharedRun[T]:
         while True:
             run = self._current()
-            if self.options.grace is None:
-                run.subscribe(subscriber)
-                return run
             with run.keep_alive():  # it must not stop between the check and the subscription
                 if run.state is BroadcastState.ACTIVE:
                     run.subscribe(subscriber)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from asyncio import Future
+from collections.abc import Sequence
 from contextvars import Context, copy_context
 from types import GeneratorType
 from typing import Any, Final, TypeVar
@@ -21,7 +22,7 @@ from penstock.flow.engine.run_context import (
     discard,
     is_used_up,
 )
-from penstock.flow.multicast.broadcast import Broadcast, BroadcastState
+from penstock.flow.multicast.broadcast import ACTIVE, Broadcast, BroadcastState
 from penstock.flow.multicast.broadcast_subscription import BroadcastSubscription, for_each
 from penstock.flow.multicast.fan_out import FanOut
 from penstock.flow.multicast.sharing_options import GracePeriod, ReplayHistory
@@ -127,13 +128,15 @@ class SharedRun(Broadcast[T], RunContext):
 
     # How it differs from a broadcast.
 
-    def leave(self, subscription: BroadcastSubscription[T], subscriber_id: int) -> None:
-        """``subscription`` takes no more elements."""
-        super().leave(subscription, subscriber_id)
-        if self._is_active and not self._subscriptions:
+    def leave(self, subscriptions: Sequence[BroadcastSubscription[T]]) -> None:
+        """``subscriptions`` take no more elements."""
+        parts_of = [each.part_of for each in subscriptions if each.part_of is not None]
+        super().leave(subscriptions)
+        if not self._is_active:
+            for run in parts_of:
+                self._tasks.hand_over(run)
+        elif not self._subscriptions:
             self._go_on_alone()
-        if not self._is_active and subscription.part_of is not None:
-            self._tasks.hand_over(subscription.part_of)
 
     def leave_after(self, task: Future[Any]) -> None:
         """Those who leave when the run is over wait for ``task``."""
@@ -167,7 +170,7 @@ class SharedRun(Broadcast[T], RunContext):
             busy = self._is_used or self._kept_alive > 0
             if not self._is_active or (busy and not if_busy):
                 return
-            self._state = BroadcastState.SHUT_DOWN
+            self.state = BroadcastState.SHUT_DOWN
             self._ending = ending
             self._upstream = None
             subscriptions = list(self._subscriptions)
@@ -257,23 +260,19 @@ class SharedRun(Broadcast[T], RunContext):
             if not subscriptions:
                 return []
             self._rows = FanOut()
-        held: list[BroadcastSubscription[T]] = []
-        for subscription in subscriptions:
-            # A newcomer is not held: it is told of its subscription by the thread that subscribes.
-            if subscription.can_take_from(self._kept.end) and subscription.hold():
-                held.append(subscription)
-                if subscription.can_take_from(self._kept.end):
-                    continue
-            self._settle([], [])
-            for_each(held, BroadcastSubscription.release)
-            return []
-        return held
+        end = self._kept.end
+        for held, subscription in enumerate(subscriptions):
+            if not subscription.hold_at(end):
+                self._settle([], [])
+                for_each(subscriptions[:held], BroadcastSubscription.release)
+                return []
+        return subscriptions
 
     def _send_rows(self, elements: Elements, subscriptions: list[BroadcastSubscription[T]]) -> bool:
         """Send elements to all subscribers at a time; ``False`` if the run has to wait."""
         rows = self._rows
         passed: list[T] = []
-        most = min(each.demand.outstanding for each in subscriptions)
+        most = min([each.demand.outstanding for each in subscriptions])
         if self._history.capacity:
             most = min(most, PREFETCH, self._room_for_all)
         keep = passed.append if self._history.capacity else None
@@ -283,13 +282,21 @@ class SharedRun(Broadcast[T], RunContext):
         finally:
             self._settle(subscriptions, passed)
             completed = stop is COMPLETED and self._note(COMPLETED)
-            leave = BroadcastSubscription.complete if completed else BroadcastSubscription.release
-            for_each(subscriptions, leave)
-        if completed:  # and those who came with the last row
-            for_each(list(self._subscriptions), BroadcastSubscription.wake)
+            if completed:
+                self._complete(subscriptions)
+            else:
+                for_each(subscriptions, BroadcastSubscription.release)
         for element in rows.late:
             self._keep(element)
         return stop is not PENDING
+
+    def _complete(self, subscriptions: list[BroadcastSubscription[T]]) -> None:
+        """All elements were sent: let those who are held go, and those who came with the last."""
+        try:
+            for_each(subscriptions, BroadcastSubscription.complete)
+        finally:
+            self.leave(subscriptions)
+        for_each(list(self._subscriptions), BroadcastSubscription.wake)
 
     def _settle(self, subscriptions: list[BroadcastSubscription[T]], passed: list[T]) -> None:
         """No more rows are sent: note the positions of all subscriptions."""
@@ -341,8 +348,8 @@ class SharedRun(Broadcast[T], RunContext):
 
     @property
     def _has_elements(self) -> bool:
-        return self._is_active or (
-            self._state is not BroadcastState.SHUT_DOWN and self._kept.end > self._history.start
+        return self.state is ACTIVE or (
+            self.state is not BroadcastState.SHUT_DOWN and self._kept.end > self._history.start
         )
 
     def _join(self, subscriber: Subscriber[T]) -> BroadcastSubscription[T]:
@@ -353,13 +360,14 @@ class SharedRun(Broadcast[T], RunContext):
             newcomer = self._join_at(subscriber, self._kept.end)
             self._newcomers.append(newcomer)
             return newcomer
-        before = self._history.start
-        self._history.forget_the_old()
-        self._kept.move(before, self._history.start)
+        if self._history.capacity:
+            before = self._history.start
+            self._history.forget_the_old()
+            self._kept.move(before, self._history.start)
         return self._join_at(subscriber, self._history.start)
 
     def _forget_if_over(self) -> None:
-        if self._state is BroadcastState.SHUT_DOWN:
+        if self.state is BroadcastState.SHUT_DOWN:
             super()._forget_if_over()
         unseen = self._subscriptions or self._kept_alive  # by those here, or about to come
         if self._grace is not None and not self._is_active and not unseen:

@@ -29,6 +29,7 @@ from penstock.runtime import (
     Timer,
     report_undelivered,
 )
+from penstock.runtime.executor import ReentrantLock
 from penstock.spark.ingest.conversion import ElementConverter, Portion, rows_of_each
 from penstock.spark.ingest.room import ElementSizes, log_space
 from penstock.spark.journal import Journal, JournalFull, NoSpace
@@ -82,7 +83,7 @@ class JournalSubscriber(Drain):
         prefetch: int = PREFETCH,
         executor: Executor | None = None,
         clock: Clock | None = None,
-        new_lock: NewLock = threading.RLock,
+        new_lock: NewLock = ReentrantLock,
     ) -> None:
         self._pool = ThreadPool(name="penstock-journal") if executor is None else None
         super().__init__(executor or self._pool, new_lock)
