@@ -12,10 +12,12 @@ import pytest
 from dev import ROOT
 from tests.quick import quick
 
-WITH_SERVERS = {"kafka_to_postgres"}
-"""A pipeline that reads one server and writes another: ``tests/cli`` starts both, and runs it."""
+WITH_TESTS_OF_THEIR_OWN = {"kafka_to_postgres", "web_service"}
+"""A pipeline between two servers, which ``tests/cli`` starts; a web service, which never ends."""
 EXAMPLES = [
-    path for path in sorted((ROOT / "examples").glob("*.py")) if path.stem not in WITH_SERVERS
+    path
+    for path in sorted((ROOT / "examples").glob("*.py"))
+    if path.stem not in WITH_TESTS_OF_THEIR_OWN
 ]
 SAID_BY_JAVA = re.compile(
     r"^WARNING: (Using incubator modules|package \S+ not in java.base).*\n", re.MULTILINE
