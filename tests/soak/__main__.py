@@ -9,6 +9,7 @@ seconds; at the end a verdict says whether all rows were there once and whether 
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 from tempfile import mkdtemp
@@ -28,6 +29,7 @@ def main() -> int:
     parser.add_argument("--sample-every", type=float, default=5.0, help="seconds")
     parser.add_argument("--out", type=Path, help="a new folder for what it writes")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # its processes are ended, too
     seconds = given.hours * 3600 if given.hours is not None else given.minutes * 60
     folder = given.out or Path(mkdtemp(prefix="penstock-soak-"))
     folder.mkdir(parents=True, exist_ok=True)

@@ -26,6 +26,10 @@ __all__ = ["FACTOR", "MODULUS", "pipeline"]
 SCHEMA: Final = "number long, made long"
 FRAME_ROWS: Final = 8_192
 """The most rows of an element."""
+BATCH_ROWS: Final = 1 << 20
+"""So that a machine that is busy with other things catches up: a batch has a price of its own."""
+JOURNAL_ROWS: Final = 4 * BATCH_ROWS
+JOURNAL_BYTES: Final = 128 << 20
 FACTOR: Final = 7_919
 MODULUS: Final = 1_000_003
 PATIENCE: Final = 10.0
@@ -97,7 +101,7 @@ def last_number(batch: pyarrow.RecordBatch) -> int:
 def tagged(feed: Flow[pyarrow.RecordBatch]) -> Any:
     """Each row with a number that Spark makes, so that a row that has not been there is seen."""
     return (
-        feed.on_spark(SCHEMA)
+        feed.on_spark(SCHEMA, batch_rows=BATCH_ROWS, max_rows=JOURNAL_ROWS, max_bytes=JOURNAL_BYTES)
         .sql(f"SELECT number, made, number * {FACTOR} % {MODULUS} AS tag FROM {{stream}}")
         .batches()
     )
