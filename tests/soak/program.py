@@ -71,13 +71,7 @@ class PipelineProgram:
         command = [sys.executable, "-m", "penstock", "run", "tests.soak.pipeline:pipeline"]
         command += ["--set", f"port={self._port}", "--set", f"sink={self.sink}"]
         command += ["--checkpoint", str(self.checkpoint)]
-        options = os.environ.get("SPARK_SUBMIT_OPTS", "")
-        environment = {
-            **os.environ,
-            MARK: self._mark,
-            "TMPDIR": str(self.temporary),
-            "SPARK_SUBMIT_OPTS": f"{options} -Djava.io.tmpdir={self.temporary}".strip(),
-        }
+        environment = {**os.environ, MARK: self._mark, "TMPDIR": str(self.temporary)}
         with (self._folder / "said").open("ab") as said:
             self._process = subprocess.Popen(
                 command,
