@@ -6,13 +6,12 @@ its mark in the last one.
 
 from __future__ import annotations
 
-import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ BATCH: Final = re.compile(r"batch-([0-9]+)\.parquet")
 KEPT: Final = 5
 """How many of the newest files stay."""
 
-Int64s = NDArray[numpy.int64]
+Int64s: TypeAlias = NDArray[numpy.int64]
 
 
 class Numbers:
@@ -128,7 +127,7 @@ class Checker:
     def _present(self) -> list[tuple[str, Path]]:
         """The files of batches, the oldest first."""
         try:
-            names = os.listdir(self.folder)
+            names = [path.name for path in self.folder.iterdir()]
         except FileNotFoundError:
             return []
         batches = [(int(match[1]), match[0]) for match in map(BATCH.fullmatch, names) if match]

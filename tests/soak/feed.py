@@ -1,12 +1,12 @@
 """The live source of the soak: a server on loopback whose rows come by the clock.
 
-``python -m tests.soak.feed FILE --rate N --rows N`` writes its port into the file. Row ``n`` is made
-``n / rate`` seconds after the start, whether or not anybody reads. As a broker does, the server
-gives the rows after any position again, so a reader that was killed goes on where it was.
+``python -m tests.soak.feed FILE --rate N --rows N`` writes its port into the file. Row ``n`` is
+made ``n / rate`` seconds after the start, whether or not anybody reads. As a broker does, the
+server gives the rows after any position again, so a reader that was killed goes on where it was.
 
 A reader sends the last number that it has, or -1, and then how many rows it wants, again and again.
-Each answer is a count, so many numbers, and when each row was made; the count ``END`` says that there are no more.
-Who sends ``HOW_MANY`` instead is told how many rows were taken.
+Each answer is a count, so many numbers, and when each row was made; the count ``END`` says that
+there are no more. Who sends ``HOW_MANY`` instead is told how many rows were taken.
 """
 
 from __future__ import annotations

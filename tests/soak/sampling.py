@@ -61,7 +61,7 @@ def usage(process: int) -> Usage:
     if len(memory) < 2 or len(state) < 18:
         return Usage()
     try:
-        descriptors = len(os.listdir(f"/proc/{process}/fd"))
+        descriptors = len([*Path(f"/proc/{process}/fd").iterdir()])
     except OSError:
         descriptors = 0
     seconds = (int(state[11]) + int(state[12])) / TICKS
