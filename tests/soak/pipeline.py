@@ -21,14 +21,14 @@ from penstock.connectors.shared.writer import Writer
 from penstock.pipeline import Pipeline
 from tests.soak.feed import ASKED, COUNT, END, LOOPBACK, POSITION, ROW_SIZE, received
 
-__all__ = ["FACTOR", "MODULUS", "pipeline"]
+__all__ = ["BATCH_ROWS", "FACTOR", "MODULUS", "pipeline"]
 
 SCHEMA: Final = "number long, made long"
 FRAME_ROWS: Final = 8_192
 """The most rows of an element."""
 BATCH_ROWS: Final = 1 << 20
 """So that a machine that is busy with other things catches up: a batch has a price of its own."""
-JOURNAL_ROWS: Final = 4 * BATCH_ROWS
+BATCHES_IN_JOURNAL: Final = 4
 JOURNAL_BYTES: Final = 128 << 20
 FACTOR: Final = 7_919
 MODULUS: Final = 1_000_003
@@ -37,10 +37,11 @@ PATIENCE: Final = 10.0
 
 @dataclass(frozen=True)
 class Settings:
-    """Where the feed is, and where the rows go."""
+    """Where the feed is, where the rows go, and how many of them at once."""
 
     port: int = 0
     sink: Path = Path("rows")
+    batch_rows: int = BATCH_ROWS
 
 
 class FeedReader(PulledSource[pyarrow.RecordBatch]):
@@ -98,10 +99,13 @@ def last_number(batch: pyarrow.RecordBatch) -> int:
     return number
 
 
-def tagged(feed: Flow[pyarrow.RecordBatch]) -> Any:
+def tagged(feed: Flow[pyarrow.RecordBatch], settings: Settings) -> Any:
     """Each row with a number that Spark makes, so that a row that has not been there is seen."""
+    rows = settings.batch_rows
     return (
-        feed.on_spark(SCHEMA, batch_rows=BATCH_ROWS, max_rows=JOURNAL_ROWS, max_bytes=JOURNAL_BYTES)
+        feed.on_spark(
+            SCHEMA, batch_rows=rows, max_rows=BATCHES_IN_JOURNAL * rows, max_bytes=JOURNAL_BYTES
+        )
         .sql(f"SELECT number, made, number * {FACTOR} % {MODULUS} AS tag FROM {{stream}}")
         .batches()
     )

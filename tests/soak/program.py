@@ -55,9 +55,10 @@ class FeedProcess:
 class PipelineProgram:
     """``penstock run`` in a session of its own, from wherever its checkpoint is."""
 
-    def __init__(self, folder: Path, port: int) -> None:
+    def __init__(self, folder: Path, port: int, batch_rows: int) -> None:
         self._folder = folder
         self._port = port
+        self._batch_rows = batch_rows
         self._mark = uuid.uuid4().hex
         self._process: subprocess.Popen[bytes] | None = None
         for name in ("tmp", "checkpoint"):
@@ -70,6 +71,7 @@ class PipelineProgram:
         """What it writes goes to the end of one file, and Spark's own files into one folder."""
         command = [sys.executable, "-m", "penstock", "run", "tests.soak.pipeline:pipeline"]
         command += ["--set", f"port={self._port}", "--set", f"sink={self.sink}"]
+        command += ["--set", f"batch_rows={self._batch_rows}"]
         command += ["--checkpoint", str(self.checkpoint)]
         environment = {**os.environ, MARK: self._mark, "TMPDIR": str(self.temporary)}
         with (self._folder / "said").open("ab") as said:

@@ -14,14 +14,16 @@ from typing import Any, Final
 import numpy
 
 from tests.soak.checker import Checker, Found
-from tests.soak.pipeline import FACTOR, MODULUS
+from tests.soak.picture import picture_of
+from tests.soak.pipeline import BATCH_ROWS, FACTOR, MODULUS
 from tests.soak.program import FeedProcess, PipelineProgram
 from tests.soak.sampling import Usage, files_under, usage_of
+from tests.soak.verdict import OUTCOME, SAMPLES, verdict_of
 
 __all__ = ["Kill", "Soak"]
 
-SAMPLES: Final = "samples.csv"
-OUTCOME: Final = "outcome.json"
+VERDICT: Final = "verdict.txt"
+PICTURE: Final = "picture.svg"
 STUCK: Final = 300.0
 """After so many seconds without a new row, the soak has failed."""
 
@@ -49,17 +51,19 @@ class Soak:
     rows: int
     kill_every: float
     sample_every: float
+    batch_rows: int = BATCH_ROWS
     kills: list[Kill] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     def run(self) -> bool:
         """Whether all rows were there, each once."""
         self._pause = threading.Event()
+        self._found_at_start = 0
         self._usage = {"program": Usage(), "jvm": Usage(), "workers": Usage()}
         feed = FeedProcess(self.folder, self.rate, self.rows)
         try:
             self._feed = feed
-            self._program = PipelineProgram(self.folder, feed.port)
+            self._program = PipelineProgram(self.folder, feed.port, self.batch_rows)
             self._checker = Checker(self._program.sink, feed.clockwork, FACTOR, MODULUS)
             self._began = self._sampled = self._grown = feed.clockwork.began / 1e6
             with (self.folder / SAMPLES).open("w", newline="") as file:
@@ -73,20 +77,25 @@ class Soak:
     def _run(self) -> None:
         self._program.start()
         next_kill = self._began + self.kill_every
-        last_kill = self._began + self.rows / self.rate - self.kill_every / 4
         try:
             while self._program.exit_code is None and not self._is_stuck():
                 self._pause.wait(self.sample_every)
                 self._sample()
-                if next_kill <= time.time() < last_kill and self._program.exit_code is None:
+                if time.time() >= next_kill and self._can_be_killed():
+                    next_kill = time.time() + self.kill_every
                     self._kill()
-                    next_kill += self.kill_every
             if self._program.exit_code != 0:
                 self.failures.append(f"the pipeline ended with {self._program.exit_code}")
             self._sample()
         finally:
             if self._program.exit_code is None:
                 self._program.kill()
+
+    def _can_be_killed(self) -> bool:
+        """Not before it has recovered from the kill before, and not when it has nothing to do."""
+        has_recovered = self._checker.numbers.count > self._found_at_start
+        has_ended = self._program.exit_code is not None
+        return has_recovered and not has_ended and self._checker.numbers.count < self.rows
 
     def _is_stuck(self) -> bool:
         stuck = time.time() - self._grown > STUCK
@@ -97,6 +106,8 @@ class Soak:
     def _kill(self) -> None:
         at = time.time()
         survivors = self._program.kill()
+        self._sample()  # what it had delivered after the last one is no recovery
+        self._found_at_start = self._checker.numbers.count
         self.kills.append(Kill(at, survivors))
         self._program.start()
         self._usage = {"program": Usage(), "jvm": Usage(), "workers": Usage()}
@@ -167,12 +178,20 @@ class Soak:
         return row
 
     def _judge(self) -> bool:
+        """Write down what has become of it, the verdict and the picture."""
+        (self.folder / OUTCOME).write_text(json.dumps(self._outcome(), indent=2))
+        sound, lines = verdict_of(self.folder)
+        (self.folder / VERDICT).write_text("\n".join([*lines, ""]))
+        (self.folder / PICTURE).write_text(picture_of(self.folder))
+        sys.stdout.write("\n".join([*lines, f"{self.folder / PICTURE} shows it", ""]))
+        return sound
+
+    def _outcome(self) -> dict[str, Any]:
         numbers = self._checker.numbers
         missing = [*numbers.missing(self.rows)]
-        survivors = self._program.survivors()
-        outcome = {
+        return {
             "began": self._began,
-            "seconds": time.time() - self._began,
+            "seconds": round(time.time() - self._began, 3),
             "rate": self.rate,
             "kill_every": self.kill_every,
             "expected": self.rows,
@@ -183,21 +202,10 @@ class Soak:
             "beyond": numbers.beyond(self.rows),
             "wrong": self._checker.wrong,
             "files": self._checker.files,
-            "survivors": survivors,
+            "survivors": self._program.survivors(),
             "kills": [asdict(kill) for kill in self.kills],
             "failures": self.failures,
         }
-        (self.folder / OUTCOME).write_text(json.dumps(outcome, indent=2))
-        sound = not (
-            outcome["missing"]
-            or numbers.doubled
-            or outcome["beyond"]
-            or self._checker.wrong
-            or self.failures
-            or survivors
-        )
-        sys.stdout.write(json.dumps(outcome, indent=2) + f"\n{'ok' if sound else 'FAILED'}\n")
-        return sound
 
 
 def latencies(found: Found) -> dict[str, float | str]:
