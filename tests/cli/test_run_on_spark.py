@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,39 @@ def test_the_ledger_goes_on_over_a_kill(tmp_path: Path) -> None:
     assert len(after) - count <= possibly <= history["replayed"]
     assert len(after) - count <= history["replayed"]
     assert (history["restarts"], history["lost"]) == (1, 0)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+def test_the_temporary_files_of_killed_runs_are_removed_by_the_next_one(tmp_path: Path) -> None:
+    place, blocks = tmp_path / "a place", tmp_path / "blocks"
+    place.mkdir()
+    environment = {"TMPDIR": str(place)}
+    for _ in range(2):
+        with RunningCommand("run", f"{PIPELINES}:stream_of_spark", environment=environment) as run:
+            run.out.wait_for("12")
+            run.kill()
+            wait_for_no_process(run)
+        assert len([*place.iterdir()]) == 2  # of Spark, and for the checkpoint: of this kill alone
+        assert kinds_of(place.glob("*/*")) >= {"blockmgr", "spark"}
+
+    environment["SPARK_LOCAL_DIRS"] = str(blocks)
+    with RunningCommand("run", f"{PIPELINES}:stream_of_spark", environment=environment) as run:
+        run.out.wait_for("12")
+        assert kinds_of(blocks.iterdir()) == {"blockmgr", "spark"}
+        run.interrupt()
+        wait_for_no_process(run)
+    assert [*place.iterdir()] == [*blocks.iterdir()] == []
+
+
+def wait_for_no_process(command: RunningCommand) -> None:
+    command.end()
+    command.wait_for_processes(lambda: not command.processes())
+
+
+def kinds_of(files: Iterable[Path]) -> set[str]:
+    """What Spark calls them, without their numbers."""
+    return {path.name.partition("-")[0] for path in files}
 
 
 @pytest.mark.timeout(300)

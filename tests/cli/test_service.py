@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from penstock.spark.temporary_folder import TemporaryFolder
 from tests.cli.processes import Ended, RunningCommand
 
 PIPELINES = "tests.cli.pipelines"
@@ -39,13 +41,16 @@ def require_drained(ended: Ended, folder: Path) -> None:
     "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.full)]
 )
 def test_a_signal_to_all_processes_drains(number: signal.Signals, tmp_path: Path) -> None:
-    with RunningCommand(*numbered(tmp_path)) as command:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    with RunningCommand(*numbered(tmp_path), environment={"TMPDIR": str(place)}) as command:
         command.out.wait_for("100")
         assert all(map(command.processes, (GATEWAY, PLANNER, DAEMON)))
         command.signal_all(number)
         ended = command.end()
         command.wait_for_processes(lambda: not command.processes())
     require_drained(ended, tmp_path)
+    assert [*place.iterdir()] == []
 
 
 def test_a_signal_drains_what_spark_reads_itself() -> None:
@@ -86,13 +91,21 @@ def test_a_second_signal_to_all_processes_stops_and_leaves_none_of_them() -> Non
     assert "Traceback" not in ended.err
 
 
-def test_a_program_that_is_killed_leaves_no_process() -> None:
-    with RunningCommand("run", f"{PIPELINES}:stuck_rows") as command:
+def test_a_program_that_is_killed_leaves_no_process_and_no_folder_for_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = {"TMPDIR": str(tmp_path)}
+    with RunningCommand("run", f"{PIPELINES}:stuck_rows", environment=environment) as command:
         wait_for_worker(command)
+        assert len([*tmp_path.iterdir()]) == 2  # that of the JVM, and that of the journal
         command.kill_alone()
         ended = command.end()
         command.wait_for_processes(lambda: not command.processes())
     assert ended.code == -signal.SIGKILL
+    assert len([*tmp_path.iterdir()]) == 1  # the JVM has ended by itself
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    TemporaryFolder().remove()
+    assert [*tmp_path.iterdir()] == []
 
 
 def wait_for_worker(command: RunningCommand) -> None:

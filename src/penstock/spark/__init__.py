@@ -37,6 +37,8 @@
 ``checkpoint_upkeep.py``  what people do with a checkpoint while no run has it: look, back it up,
                           rewind it, begin again
 ``checkpoint_place.py``   whether a Spark can have its part of a checkpoint at a place
+``temporary_folder.py``   a temporary folder that goes when its program is dead, even if nobody
+                          could clean up
 ``state.py``              a checkpoint remembers what the state in it means, so that no other
                           meaning is put on it
 ``private_api.py``        what is private to Spark and py4j and needed all the same; no other module

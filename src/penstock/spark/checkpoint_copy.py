@@ -9,8 +9,6 @@ plan is made once, so of two runs that plan the same batch, one is refused.
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +19,7 @@ from penstock.spark.checkpoint_files import ArrowFiles
 from penstock.spark.journal.errors import JournalInUse
 from penstock.spark.journal.s3_folder import S3Folder
 from penstock.spark.journal.store import Store
+from penstock.spark.temporary_folder import TemporaryFolder
 
 __all__ = ["SparkCopy"]
 
@@ -45,7 +44,8 @@ class SparkCopy:
         self._held = held
         self._kept: dict[str, tuple[int, int]] = {}
         self._keeping = threading.Lock()
-        self.folder = Path(tempfile.mkdtemp(prefix="penstock-"))
+        self._copy = TemporaryFolder()
+        self.folder = self._copy.path
         self.files = ArrowFiles(str(self.folder))
 
     def __enter__(self) -> SparkCopy:
@@ -57,7 +57,7 @@ class SparkCopy:
                 file.write_bytes(self._remote.read(path))
                 self._kept[path] = state_of(file)
         except BaseException:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._copy.remove()
             raise
         return self
 
@@ -73,7 +73,7 @@ class SparkCopy:
             # The last batch comes again, as after a kill; another run has it if there is one.
             logger.warning("the end of a run is not in its checkpoint: %s", trouble)
         finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._copy.remove()
 
     def keep(self) -> None:
         """What is here is there when this returns; ``JournalInUse`` if another run has come.

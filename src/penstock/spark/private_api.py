@@ -38,6 +38,7 @@ __all__ = [
     "cause_of",
     "connect_channel",
     "dataframe_of",
+    "delete_at_end_of_jvm",
     "executor_count",
     "first_java_class",
     "forget_dead_jvm",
@@ -121,6 +122,12 @@ def jvm_started_by(start: Callable[..., Any]) -> Iterator[None]:
         names["Popen"] = before
 
 
+def delete_at_end_of_jvm(session: SparkSession, folder: str) -> None:
+    """Let the JVM delete a folder when it ends, after all that it deletes itself."""
+    jvm: Any = session._jvm
+    jvm.java.io.File(folder).deleteOnExit()
+
+
 def first_java_class(session: SparkSession, names: Sequence[str]) -> str | None:
     """The first of these classes that the JVM has; over Spark Connect, that of the server."""
     has_class = _server_has_class if is_remote(session) else _jvm_has_class
@@ -160,18 +167,11 @@ def require_token_of_calls(session: SparkSession) -> None:
     ensure_callback_server_started(gateway)
     server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
     jvm, client = gateway.jvm, server.getCallbackClient()
+    place = client.getPort(), client.getAddress()
+    unit = jvm.java.util.concurrent.TimeUnit.SECONDS
+    sockets = jvm.javax.net.SocketFactory.getDefault()
     with_token = jvm.py4j.PythonClient(
-        server.getGateway(),
-        None,
-        client.getPort(),
-        client.getAddress(),
-        0,
-        jvm.java.util.concurrent.TimeUnit.SECONDS,
-        jvm.javax.net.SocketFactory.getDefault(),
-        client.getJavaServer(),
-        True,
-        0,
-        token,
+        server.getGateway(), None, *place, 0, unit, sockets, client.getJavaServer(), True, 0, token
     )
     field = jvm.java.lang.Class.forName("py4j.Gateway").getDeclaredField("cbClient")
     field.setAccessible(True)
@@ -244,10 +244,7 @@ def limit_retries_of(session: SparkSession, retries: int, pause: float) -> None:
 
     client: Any = session.client
     policy = DefaultPolicy(
-        max_retries=retries,
-        backoff_multiplier=1.0,
-        initial_backoff=round(pause * 1_000),
-        jitter=0,
+        max_retries=retries, backoff_multiplier=1.0, initial_backoff=round(pause * 1_000), jitter=0
     )
     client.set_retry_policies([policy])
 

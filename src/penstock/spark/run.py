@@ -7,8 +7,6 @@ watches the query, says which rows Spark is done with, and ends all that it bega
 from __future__ import annotations
 
 import logging
-import shutil
-import tempfile
 import threading
 from collections import deque
 from contextlib import ExitStack
@@ -38,6 +36,7 @@ from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.run_counts import RunCounts
 from penstock.spark.session.spark_session import require_startable, spark_session
 from penstock.spark.state import with_state_checked
+from penstock.spark.temporary_folder import TemporaryFolder
 from penstock.spark.workers.pickling import divided, require_sendable
 
 __all__ = ["SparkRun"]
@@ -232,10 +231,10 @@ class SparkRun:
         return checkpoint is not None and self._plan.checkpoint == checkpoint
 
     def _temporary_folder(self, leaving: ExitStack) -> str:
-        folder = tempfile.mkdtemp(prefix="penstock-")
-        leaving.callback(shutil.rmtree, folder, ignore_errors=True)
+        folder = TemporaryFolder()
+        leaving.callback(folder.remove)
         logger.info("%s has no checkpoint: a crash loses its rows", self._plan.name)
-        return folder
+        return str(folder.path)
 
     def _fail(self, error: Exception) -> None:
         """Upstream's error goes out at once, ahead of the rows that are on their way."""

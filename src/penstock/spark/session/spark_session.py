@@ -17,6 +17,7 @@ from penstock.runtime import shorten, shown_address
 from penstock.spark.failures import SparkUnavailable, explained
 from penstock.spark.private_api import (
     active_context,
+    delete_at_end_of_jvm,
     first_java_class,
     forget_dead_jvm,
     is_alive,
@@ -30,6 +31,7 @@ from penstock.spark.session.reachable import (
     require_reachable,
 )
 from penstock.spark.session.stop_signals import unheard_by_jvm
+from penstock.spark.session.temporary_files import JAVA_OPTIONS, folder_of_jvm, java_option
 from penstock.spark.session.worker_python import worker_python
 
 if TYPE_CHECKING:
@@ -206,11 +208,23 @@ def _started(settings: SparkSettings) -> SparkSession:
             _addresses(master),
             unheard_by_jvm(),
         ):
-            session = _made(settings, {"spark.master": master, **_options(settings)}, master)
+            session = _made_here(settings, master)
     except JavaUnavailable as reason:
         raise SparkUnavailable(str(reason)) from None
     require_token_of_calls(session)
     _write_checkpoints_fast(session, settings)
+    return session
+
+
+def _made_here(settings: SparkSettings, master: str) -> SparkSession:
+    """A session whose JVM has its temporary files where the next start finds them."""
+    options = {"spark.master": master, **_options(settings)}
+    with folder_of_jvm(settings.options) as folder:
+        if folder is not None:
+            options[JAVA_OPTIONS] += f" {java_option(folder)}"
+        session = _made(settings, options, master)
+        if folder is not None:
+            delete_at_end_of_jvm(session, str(folder))
     return session
 
 
@@ -306,7 +320,7 @@ def _options(settings: SparkSettings) -> dict[str, str]:
         "spark.ui.enabled": str(settings.ui).lower(),
         "spark.ui.killEnabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.extraJavaOptions": (
+        JAVA_OPTIONS: (
             f"-Dlog4j2.configurationFile={LOGGING.as_uri()} "
             f"-Dpenstock.spark.log={settings.log_level}"
         ),
