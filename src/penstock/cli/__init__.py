@@ -21,6 +21,7 @@
 ``findings.py``      what ``check`` and ``doctor`` find, one line for each thing they check
 ``progress.py``      what ``penstock run`` says while a pipeline runs, and what a terminal shows
 ``log_progress.py``  what it says without a terminal: a line now and then, or next to nothing
+``service.py``        what it tells the service manager that has started it, such as systemd
 ``failures.py``      errors on the command line: one clear line; the traceback only with ``--debug``
 """
 
