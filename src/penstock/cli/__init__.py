@@ -10,6 +10,8 @@
                      to do
 ``demo.py``          ``penstock demo``: a blizzard goes through Spark, with a page to watch it
 ``init.py``          ``penstock init``: writes a small working pipeline with its test
+``deploy.py``        ``penstock deploy``: writes the files that run a pipeline for months, and those
+                     that watch it
 ``spec.py``          ``penstock spec``: the 43 rules and the glossary, for people and, by --json,
                      for programs
 ``tck.py``           ``penstock tck``: verifies what a factory makes against the rules, without a
