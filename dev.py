@@ -65,6 +65,7 @@ REQUIREMENT_SETS = {
     ),
     "s3-server": ("--group=s3-server",),
     "bench": ("--group=bench", "--constraint=requirements/dev.txt"),
+    "release": ("--group=release", "--constraint=requirements/dev.txt"),
     "audit": (
         "--group=audit",
         "--constraint=requirements/dev.txt",

@@ -11,6 +11,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -130,6 +131,20 @@ def prepare_registry() -> None:
     prepare_registry()
 
 
+def prepare_program(name: str) -> None:
+    """Find a program that reads what deploys a pipeline."""
+    from tests.deploy.programs import program
+
+    program(name)
+
+
+def prepare_systemd_machine() -> None:
+    """See to it that a systemd can run in namespaces of its own."""
+    from tests.deploy.systemd_machine import prepare_systemd_machine
+
+    prepare_systemd_machine()
+
+
 def prepare_spark_connect() -> None:
     """See to it that a client of Spark Connect can be loaded."""
     from penstock.spark.session.reachable import missing_for_connect
@@ -157,6 +172,10 @@ NEEDS: Final = (
     Need("redis", prepare_redis, "NO STREAM OF REDIS WAS READ OR WRITTEN"),
     Need("nats", prepare_nats, "NO STREAM OF NATS WAS READ OR WRITTEN"),
     Need("s3", prepare_s3, "NOTHING WAS KEPT ON S3"),
+    Need("hadolint", partial(prepare_program, "hadolint"), "NO DOCKERFILE WAS READ"),
+    Need("promtool", partial(prepare_program, "promtool"), "NO ALERT WAS TRIED"),
+    Need("systemd", partial(prepare_program, "systemd-analyze"), "NO UNIT WAS READ"),
+    Need("systemd_machine", prepare_systemd_machine, "NO SYSTEMD HAS RUN A PIPELINE"),
     Need("spark_connect", prepare_spark_connect, "SPARK CONNECT WAS NOT TRIED"),
 )
 

@@ -10,6 +10,8 @@
                      to do
 ``demo.py``          ``penstock demo``: a blizzard goes through Spark, with a page to watch it
 ``init.py``          ``penstock init``: writes a small working pipeline with its test
+``deploy.py``        ``penstock deploy``: writes the files that run a pipeline for months, and those
+                     that watch it
 ``spec.py``          ``penstock spec``: the 43 rules and the glossary, for people and, by --json,
                      for programs
 ``tck.py``           ``penstock tck``: verifies what a factory makes against the rules, without a
@@ -21,6 +23,7 @@
 ``findings.py``      what ``check`` and ``doctor`` find, one line for each thing they check
 ``progress.py``      what ``penstock run`` says while a pipeline runs, and what a terminal shows
 ``log_progress.py``  what it says without a terminal: a line now and then, or next to nothing
+``service.py``        what it tells the service manager that has started it, such as systemd
 ``failures.py``      errors on the command line: one clear line; the traceback only with ``--debug``
 """
 

@@ -14,6 +14,7 @@ COMMANDS: Final = {
     "check": "Check a pipeline without moving data.",
     "checkpoint": "Look at a checkpoint, back it up, rewind it, or begin again.",
     "init": "Write a small working pipeline with its test.",
+    "deploy": "Write the files that run a pipeline for months.",
     "demo": "Watch a blizzard go through Spark.",
     "doctor": "Say what is missing on this machine.",
     "spec": "Explain the 43 rules of Reactive Streams.",

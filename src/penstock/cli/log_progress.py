@@ -16,7 +16,7 @@ from penstock.observe.figures import count, duration, rate, seconds
 from penstock.observe.ledger import WORDS
 from penstock.runtime import printable
 
-__all__ = ["JsonProgress", "LineProgress"]
+__all__ = ["JsonProgress", "LineProgress", "short_line"]
 
 LINE_EVERY: Final = 10.0
 """The seconds between two lines, unless the state changes."""

@@ -24,6 +24,7 @@ from penstock.cli.arguments import (
 from penstock.cli.failures import explained
 from penstock.cli.log_progress import JsonProgress, LineProgress
 from penstock.cli.progress import RunProgress, TerminalProgress, leftovers
+from penstock.cli.service import ServiceManager
 from penstock.observe import Observer
 from penstock.pipeline import PipelineRun
 
@@ -102,12 +103,14 @@ def command(
 
 def watched(run: PipelineRun, options: RunOptions, debug: bool, interrupts: Interrupts) -> int:
     """Run it with everything around it; the exit code."""
-    observer = Observer(run.name, run.status)
+    observer, manager = Observer(run.name, run.status), ServiceManager.of(os.environ)
     with ExitStack() as around:
         progress = around.enter_context(progress_on(sys.stderr, options))
         if options.dashboard:
             around.enter_context(served(observer, options, progress))
         observer.listen(progress.show)
+        if manager is not None:
+            observer.listen(manager.tell)
         run.start()
         observer.start()
         draining = Draining(run, progress, options.drain_timeout)

@@ -11,7 +11,7 @@ from typing import Final
 
 from penstock.observe.status import Status
 
-__all__ = ["PROBES", "Answer", "health", "readiness"]
+__all__ = ["LOOKS_WITHIN", "PROBES", "Answer", "health", "readiness"]
 
 LOOKS_WITHIN: Final = 30.0
 """The seconds after which a pipeline that nobody could look at counts as hung."""
