@@ -13,6 +13,7 @@ from penstock.observe import (
     LedgerLine,
     Observer,
     Passage,
+    SampleRow,
     Signal,
     StageStatus,
     StateSize,
@@ -56,6 +57,7 @@ class DrivenPipeline:
     checkpoint: str = ""
     passages: tuple[Passage, ...] = ()
     more_sinks: tuple[str, ...] = ()
+    samples: bool = True
     looks: int = 0
     time: VirtualTime = field(default_factory=VirtualTime)
 
@@ -72,6 +74,11 @@ class DrivenPipeline:
     def read(self) -> Status:
         """The gauges now."""
         self.looks += 1
+        status = self.status()
+        return status if self.samples else status.without_samples()
+
+    def status(self) -> Status:
+        """With all that has passed."""
         return Status(
             state=self.state,
             stages=tuple(self.stage(name, kind) for name, kind in self.kinds.items()),
@@ -115,6 +122,11 @@ class DrivenPipeline:
         return self.looks * 15
 
     @property
+    def sample(self) -> tuple[SampleRow, ...]:
+        fields = (("flight", self.element), ("card", "***"))
+        return tuple(SampleRow(time(), fields, more=number) for number in range(2))
+
+    @property
     def kinds(self) -> dict[str, Kind]:
         sinks: dict[str, Kind] = dict.fromkeys(self.more_sinks, "sink")
         return {**STAGES, **sinks}
@@ -145,4 +157,5 @@ class DrivenPipeline:
             in_flight=12,
             capacity=256,
             held_up=taker == self.slow,
+            sample=self.sample if giver != "journal" else (),
         )

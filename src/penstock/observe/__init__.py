@@ -2,6 +2,7 @@
 
 ``meters.py``      meters: what counts while elements pass; ``spark`` and ``pipeline`` only update
                    them
+``samples.py``     the last rows at an edge, as text: few of them, cut, and without secret values
 ``ledger.py``      the ledger: whether all that went in came out, the sum that makes ``lost``, and
                    its words
 ``status.py``      the status of a running pipeline at one moment: the same for terminal, page and
@@ -21,6 +22,7 @@ from penstock.observe.status import (
     BatchStatus,
     EdgeStatus,
     Point,
+    SampleRow,
     Signal,
     StageStatus,
     StateSize,
@@ -37,6 +39,7 @@ __all__ = [
     "Observer",
     "Passage",
     "Point",
+    "SampleRow",
     "Signal",
     "StageStatus",
     "StateSize",

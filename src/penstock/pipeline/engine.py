@@ -12,6 +12,7 @@ from penstock.flow.operators.backpressure import LimitRate
 from penstock.flow.operators.threads import PublishOn, SubscribeOn
 from penstock.observe.ledger import Cause, Conservation, Ledger, Passage, difference
 from penstock.observe.meters import SinkMeter, SourceMeter
+from penstock.observe.samples import sampled
 from penstock.observe.status import EdgeStatus, StageStatus, Status
 from penstock.pipeline.assembly import Assembly, StopSignal
 from penstock.pipeline.sinks import SinkBatches
@@ -224,4 +225,5 @@ def edge_to(sink: SinkMeter, giver: str, *, held_up: bool, idle: bool) -> EdgeSt
         sink.capacity,
         held_up=held_up,
         idle=idle,
+        sample=sampled(sink.recent.last),
     )

@@ -11,7 +11,8 @@ from typing import Any, Final
 from penstock.api import Publisher
 from penstock.flow.resume.planning import CannotResume
 from penstock.observe.ledger import Cause, Conservation, Ledger
-from penstock.observe.meters import SinkMeter, SourceMeter, in_words, signals
+from penstock.observe.meters import SinkMeter, SourceMeter, element_signals, in_words, signals
+from penstock.observe.samples import sampled
 from penstock.observe.status import EdgeStatus, Signal, StageStatus, Status
 from penstock.pipeline.assembly import Assembly, AssemblyError, RunTarget
 from penstock.pipeline.engine import (
@@ -185,7 +186,7 @@ class SparkEngine:
             sum(each.done for each in run.inputs) + sum(run.counts.streamed),
             detail=words_for(run, streamed=bool(self._plan.streams)),
             trouble=trouble_of(run),
-            recent=signals(run.last_emitted),
+            recent=element_signals(run.last_emitted),
             errors=errors_of(run),
         )
 
@@ -194,7 +195,7 @@ class SparkEngine:
     ) -> Iterator[EdgeStatus]:
         for each in journals:
             for source in each.givers:
-                yield edge_into(each.name, source, each.reading)
+                yield edge_into(each.name, self._sources[source], each.reading)
         for each in journals:
             journal = each.reading
             yield EdgeStatus(
@@ -206,6 +207,7 @@ class SparkEngine:
                 journal.max_rows,
                 held_up=journal.full or not is_under_way(run),
                 idle=not journal.waiting,
+                sample=() if each.source is None else sampled(each.source.recent.last),
             )
         yield from self._streams.edges(run, sinks)
         for sink in sinks:
@@ -321,15 +323,16 @@ def journal_names(sources: Iterable[str], journals: int) -> list[tuple[str, tupl
     return [(f"journal {number}", names) for number in range(1, journals + 1)]
 
 
-def edge_into(name: str, source: str, journal: InputCounts) -> EdgeStatus:
+def edge_into(name: str, source: SourceMeter, journal: InputCounts) -> EdgeStatus:
     """From a source to its journal."""
     return EdgeStatus(
-        source,
+        source.name,
         name,
         journal.requested,
         journal.admitted,
         held_up=journal.full,
         idle=not (journal.full or journal.sealed),
+        sample=sampled(source.recent.last),
     )
 
 

@@ -7,11 +7,16 @@ import { count, duration, seconds, stateInWords } from "./format.js";
 import { createGraph } from "./graph.js";
 import { createLedger } from "./ledger.js";
 import { createLines } from "./lines.js";
+import { createSamples } from "./samples.js";
 import { follow } from "./stream.js";
 
 const ENDED = new Set(["completed", "stopped", "failed"]);
 
-const graph = createGraph(byId("graph"), (name) => select(name === selected ? null : name));
+const samples = createSamples(byId("samples"));
+const graph = createGraph(byId("graph"), {
+  onStage: (name) => select(name === selected ? null : name),
+  onEdge: samples.open,
+});
 const details = createDetails(byId("details"), closeDetails);
 const charts = createCharts(byId("charts"));
 const ledger = createLedger(
@@ -65,10 +70,11 @@ function show(now) {
   showSentence(now.sentence);
   graph.show(now);
   details.show(now, selected);
+  samples.show(now);
   charts.draw();
   ledger.show(now.ledger);
   errors.show(now.errors);
-  letters.show(now.last_dead_letters);
+  letters.show(now.last_dead_letters, now.samples || !now.dead_letters ? "None." : "Not shown.");
   setText(byId("letters-count"), now.dead_letters ? count(now.dead_letters) : "");
 }
 
