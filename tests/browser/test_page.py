@@ -332,6 +332,33 @@ def test_without_samples_the_page_shows_no_element_and_says_so(
     assert "JFK" not in page.locator("body").inner_text()
 
 
+def test_the_inside_of_the_engine_has_phases_times_state_and_segments(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    pipeline.checkpoint = "112 ok"
+    pipeline.late = 3
+    observer.sample()
+    inside = page.locator("#inside")
+    expect(inside.locator(".phases-title")).to_have_text("Batch 2: 400 ms")
+    expect(inside.locator(".phases-legend li")).to_have_text(
+        ["look17 ms", "plan53 ms", "compute250 ms", "deliver60 ms", "commit20 ms"]
+    )
+    widths = inside.locator(".bar span").evaluate_all("all => all.map(each => each.clientWidth)")
+    assert max(widths) == widths[2] > 2 * widths[1] > 0
+    expect(inside.locator(".inside-facts dd")).to_have_text(
+        [
+            "Jan 1, 2026, 00:08:09 UTC: what is older is late",
+            "112 ok, written 1.4 s ago",
+            "keeps 30 rows (2.3 MB), 3 rows came too late for it",
+        ]
+    )
+    expect(inside.locator(".flows div").first).to_have_text(
+        "into the journalfrom_websocket → map filter → source"
+    )
+    page.set_viewport_size({"width": PHONE, "height": 844})
+    page.wait_for_function(NOTHING_STANDS_OUT)
+
+
 def test_a_stage_opens_and_closes_by_the_keyboard(page: Page) -> None:
     stage = page.locator("[data-stage=spark]")
     stage.focus()

@@ -21,6 +21,8 @@ from penstock.observe.observer import Observer
 from penstock.observe.status import (
     BatchStatus,
     EdgeStatus,
+    EngineStatus,
+    FlowSegments,
     Point,
     SampleRow,
     Signal,
@@ -34,6 +36,8 @@ __all__ = [
     "Cause",
     "Conservation",
     "EdgeStatus",
+    "EngineStatus",
+    "FlowSegments",
     "Ledger",
     "LedgerLine",
     "Observer",

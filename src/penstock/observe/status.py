@@ -14,6 +14,8 @@ from penstock.observe.ledger import Ledger, entries, equation
 __all__ = [
     "BatchStatus",
     "EdgeStatus",
+    "EngineStatus",
+    "FlowSegments",
     "Point",
     "SampleRow",
     "Signal",
@@ -130,6 +132,35 @@ class StateSize:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowSegments:
+    """A flow of the pipeline, by its segments: the operators of one run together.
+
+    ``flow``  where in the pipeline it is
+    """
+
+    flow: str
+    segments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """Inside the engine.
+
+    ``watermark``       the event time before which rows are late for Spark, in seconds since 1970
+    ``phases``          where the time of the last batch went that Spark has reported of: names and
+                        seconds, in their order; ``phases_of`` is its number
+    ``checkpoint_age``  for how many seconds no batch was written down as done, in this run
+    ``flows``           the flows between sources and sinks
+    """
+
+    watermark: float | None = None
+    phases: tuple[tuple[str, float], ...] = ()
+    phases_of: int | None = None
+    checkpoint_age: float | None = None
+    flows: tuple[FlowSegments, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """What the charts have of one moment; ``at`` in seconds since 1970."""
 
@@ -152,6 +183,7 @@ class Status:
     ``latencies``   the seconds that rows took from the journal to the sinks, since the last status
     ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
     ``kept``        the state of each operator that has some
+    ``engine``      what else is known of what lies between sources and sinks
     ``spark_page``  the address of Spark's own page, if it has one
     ``samples``     whether elements may be shown
 
@@ -171,6 +203,7 @@ class Status:
     dead_letters: int = 0
     last_dead_letters: tuple[Signal, ...] = ()
     kept: tuple[StateSize, ...] = ()
+    engine: EngineStatus = field(default_factory=EngineStatus)
     spark_page: str | None = None
     samples: bool = True
     pipeline: str = ""

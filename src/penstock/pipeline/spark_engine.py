@@ -24,6 +24,7 @@ from penstock.pipeline.engine import (
     stage_of,
 )
 from penstock.pipeline.history import Loss, RunHistory, SparkHistory
+from penstock.pipeline.inside_spark import engine_status, flows_around
 from penstock.pipeline.sink_accounts import SinkAccounts
 from penstock.pipeline.sinks import SinkBatches
 from penstock.pipeline.spark_ledger import SPARK, JournalPassages, SparkLedger, SparkPassages
@@ -58,6 +59,7 @@ class SparkEngine:
         self._entrances = assembly.entrances
         self._streams = StreamSources(self._plan, assembly)
         self._conservation = Conservation()
+        self._flows = flows_around(self._plan, self.flow)
         self._run: SparkRun | None = None
         self._draining = False
         self._earlier = SparkHistory()
@@ -165,6 +167,7 @@ class SparkEngine:
             dead_letters=sum(each.all_dead_letters for each in run.inputs),
             last_dead_letters=last_dead_letters(run),
             kept=run.kept,
+            engine=engine_status(run, self._flows, keeps=self._plan.checkpoint is not None),
             spark_page=run.page,
         )
 

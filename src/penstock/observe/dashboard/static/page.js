@@ -5,6 +5,7 @@ import { createDetails } from "./details.js";
 import { byId, setHidden, setLink, setText } from "./dom.js";
 import { count, duration, seconds, stateInWords } from "./format.js";
 import { createGraph } from "./graph.js";
+import { createInside } from "./inside.js";
 import { createLedger } from "./ledger.js";
 import { createLines } from "./lines.js";
 import { createSamples } from "./samples.js";
@@ -25,6 +26,7 @@ const ledger = createLedger(
   byId("ledger-lines"),
   byId("passages"),
 );
+const inside = createInside(byId("inside"));
 const errors = createLines(byId("errors"), "None.");
 const letters = createLines(byId("letters"), "None.");
 
@@ -72,6 +74,7 @@ function show(now) {
   details.show(now, selected);
   samples.show(now);
   charts.draw();
+  inside.show(now);
   ledger.show(now.ledger);
   errors.show(now.errors);
   letters.show(now.last_dead_letters, now.samples || !now.dead_letters ? "None." : "Not shown.");
