@@ -288,6 +288,77 @@ def test_a_click_on_a_stage_shows_its_marbles(
     expect(page.locator("#details")).to_be_hidden()
 
 
+def test_an_edge_shows_its_last_rows_when_it_is_opened(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    samples = page.locator("#samples .sample")
+    expect(samples).to_have_count(5)
+    first = samples.first
+    expect(first.locator("summary")).to_have_text("departures → journal")
+    expect(first.locator(".rows")).to_be_hidden()
+    first.locator("summary").press("Enter")
+    newest = first.locator(".rows li").first
+    expect(newest).to_contain_text("flightJFK 11 min latecard***and 1 more fields")
+    pipeline.element = MARKUP
+    observer.sample()
+    expect(newest.locator(".text").first).to_have_text(MARKUP)
+    expect(page.locator("#samples img")).to_have_count(0)
+    first.locator("summary").press("Enter")
+    expect(first.locator(".rows")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [1280, PHONE])
+def test_a_click_on_the_line_of_an_edge_opens_its_rows(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    lines = page.locator(".edge .flight")
+    lines.nth(3).click()
+    rows = page.locator("#samples [data-edge='spark → board'] .rows")
+    expect(rows).to_contain_text("JFK 11 min late")
+    lines.nth(2).click()
+    unseen = page.locator("#samples [data-edge='journal → spark'] .rows")
+    expect(unseen).to_contain_text("Nothing has passed here yet")
+    page.wait_for_function(NOTHING_STANDS_OUT)
+
+
+def test_without_samples_the_page_shows_no_element_and_says_so(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    pipeline.samples = False
+    observer.sample()
+    expect(page.locator("#samples .hint")).to_contain_text("without samples")
+    expect(page.locator("#samples .sample").first).to_be_hidden()
+    page.locator("[data-stage=weather]").click()
+    expect(page.locator("#details > .lines")).to_have_text("Elements are not shown.")
+    assert "JFK" not in page.locator("body").inner_text()
+
+
+def test_the_inside_of_the_engine_has_phases_times_state_and_segments(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    pipeline.checkpoint = "112 ok"
+    pipeline.late = 3
+    observer.sample()
+    inside = page.locator("#inside")
+    expect(inside.locator(".phases-title")).to_have_text("Batch 2: 400 ms")
+    expect(inside.locator(".phases-legend li")).to_have_text(
+        ["look17 ms", "plan53 ms", "compute250 ms", "deliver60 ms", "commit20 ms"]
+    )
+    widths = inside.locator(".bar span").evaluate_all("all => all.map(each => each.clientWidth)")
+    assert max(widths) == widths[2] > 2 * widths[1] > 0
+    expect(inside.locator(".inside-facts dd")).to_have_text(
+        [
+            "Jan 1, 2026, 00:08:09 UTC: what is older is late",
+            "112 ok, written 1.4 s ago",
+            "keeps 30 rows (2.3 MB), 3 rows came too late for it",
+        ]
+    )
+    expect(inside.locator(".flows div").first).to_have_text(
+        "into the journalfrom_websocket → map filter → source"
+    )
+    page.set_viewport_size({"width": PHONE, "height": 844})
+    page.wait_for_function(NOTHING_STANDS_OUT)
+
+
 def test_a_stage_opens_and_closes_by_the_keyboard(page: Page) -> None:
     stage = page.locator("[data-stage=spark]")
     stage.focus()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,7 @@ from tests.cli.processes import Ended, RunningCommand, penstock_command
 from tests.held_port import held_port
 
 PIPELINES = "tests.cli.pipelines"
+TOKEN = "a-token-for-tests"
 
 
 def test_a_pipeline_that_completes_ends_with_0_and_a_summary() -> None:
@@ -300,13 +302,22 @@ def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
     assert ended.err.count("\n") == 1
 
 
-def test_the_page_is_served_for_as_long_as_the_pipeline_runs() -> None:
+def test_the_page_is_served_for_as_long_as_the_pipeline_runs_and_shows_no_element_if_told_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PENSTOCK_DASHBOARD_TOKEN", TOKEN)
     with held_port() as port:
-        options = "--dashboard", "--port", str(port)
+        options = "--dashboard", "--port", str(port), "--no-samples"
         with RunningCommand("run", f"{PIPELINES}:ticking", *options) as command:
             address = command.err.wait_for("the page: ").partition("the page: ")[2].strip()
             with urlopen(address) as answer:
                 assert answer.status == 200
+            place = f"http://127.0.0.1:{port}/status"
+            asked = Request(place, headers={"Authorization": f"Bearer {TOKEN}"})
+            with urlopen(asked) as answer:
+                status = json.load(answer)
+            assert status["samples"] is False
+            assert [stage["recent"] for stage in status["stages"]] == [[], []]
             command.interrupt()
             ended = command.end()
         assert ended.code == 3

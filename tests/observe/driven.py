@@ -9,10 +9,13 @@ from penstock.observe import (
     BatchStatus,
     Cause,
     EdgeStatus,
+    EngineStatus,
+    FlowSegments,
     Ledger,
     LedgerLine,
     Observer,
     Passage,
+    SampleRow,
     Signal,
     StageStatus,
     StateSize,
@@ -56,6 +59,7 @@ class DrivenPipeline:
     checkpoint: str = ""
     passages: tuple[Passage, ...] = ()
     more_sinks: tuple[str, ...] = ()
+    samples: bool = True
     looks: int = 0
     time: VirtualTime = field(default_factory=VirtualTime)
 
@@ -72,6 +76,11 @@ class DrivenPipeline:
     def read(self) -> Status:
         """The gauges now."""
         self.looks += 1
+        status = self.status()
+        return status if self.samples else status.without_samples()
+
+    def status(self) -> Status:
+        """With all that has passed."""
         return Status(
             state=self.state,
             stages=tuple(self.stage(name, kind) for name, kind in self.kinds.items()),
@@ -94,6 +103,23 @@ class DrivenPipeline:
                 lines=(LedgerLine(time(), "restarted; replayed 1,204..1,260"),),
             ),
             kept=(StateSize("dropDuplicates", self.passed, 2_345_678, self.late or 0),),
+            engine=EngineStatus(
+                watermark=1_767_226_089.0,
+                phases=(
+                    ("look", 0.017),
+                    ("plan", 0.053),
+                    ("compute", 0.25),
+                    ("deliver", 0.06),
+                    ("commit", 0.02),
+                ),
+                phases_of=self.looks,
+                checkpoint_age=1.4,
+                flows=(
+                    FlowSegments("into the journal", ("from_websocket", "map filter", "source")),
+                    FlowSegments("on spark", ("map", "sql")),
+                    FlowSegments("from spark to sinks", ("on_spark",)),
+                ),
+            ),
             checkpoint=self.checkpoint,
             errors=self.errors,
             dead_letters=self.dead_letters,
@@ -113,6 +139,11 @@ class DrivenPipeline:
     @property
     def passed(self) -> int:
         return self.looks * 15
+
+    @property
+    def sample(self) -> tuple[SampleRow, ...]:
+        fields = (("flight", self.element), ("card", "***"))
+        return tuple(SampleRow(time(), fields, more=number) for number in range(2))
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -145,4 +176,5 @@ class DrivenPipeline:
             in_flight=12,
             capacity=256,
             held_up=taker == self.slow,
+            sample=self.sample if giver != "journal" else (),
         )

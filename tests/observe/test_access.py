@@ -16,7 +16,7 @@ from penstock.observe.dashboard.access import hosts
 from tests.observe.driven import TOKEN, DrivenPipeline
 from tests.observe.opening import opened
 
-ROUTES = ["/", "/events", "/history", "/metrics", "/static/page.js", "/no-such-page"]
+ROUTES = ["/", "/events", "/status", "/history", "/metrics", "/static/page.js", "/no-such-page"]
 every_route = pytest.mark.parametrize("route", ROUTES)
 
 CONTENT_POLICY = (

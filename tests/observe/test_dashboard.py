@@ -95,7 +95,14 @@ def test_no_server_is_loaded_before_a_dashboard_is_made() -> None:
 def test_the_page_and_all_that_it_loads_is_served(browser: httpx.Client) -> None:
     page = browser.get("/")
     assert page.headers["content-type"].startswith("text/html")
-    for name in ("page.js", "page.css", "graph.css", "icon.svg", "vendor/uplot/uPlot.esm.js"):
+    for name in (
+        "page.js",
+        "page.css",
+        "graph.css",
+        "panels.css",
+        "icon.svg",
+        "vendor/uplot/uPlot.esm.js",
+    ):
         assert f'"static/{name}"' in page.text or "vendor" in name
         assert browser.get(f"/static/{name}").status_code == 200
     assert "javascript" in browser.get("/static/page.js").headers["content-type"]
@@ -114,6 +121,10 @@ def test_events_begin_with_the_view_of_now_and_go_on_with_each_look(
         pipeline.element = "a line\nand <another>\u2028\ud800"
         status = observer.sample()
         assert next(statuses) == plain(status)
+
+
+def test_the_status_of_now_is_there_for_programs(program: httpx.Client, observer: Observer) -> None:
+    assert program.get("/status").json() == plain(observer.status)
 
 
 def test_history_has_the_points_of_the_charts_by_field(

@@ -13,7 +13,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.api import UNBOUNDED
-from penstock.observe import Observer, Status
+from penstock.observe import EngineStatus, Observer, Status
 from penstock.observe.ledger import WORDS
 from penstock.observe.metrics import METRICS, MetricsUnavailable
 from penstock.observe.metrics.opentelemetry import instrument
@@ -77,6 +77,9 @@ def test_the_metrics_say_what_the_view_says(pipeline: DrivenPipeline, observer: 
     assert values[labelled("penstock_latency_seconds", quantile="0.99")] == 0.9
     assert values[labelled("penstock_batch_number")] == pipeline.looks
     assert values[labelled("penstock_batch_duration_seconds")] == 0.4
+    assert values[labelled("penstock_batch_phase_seconds", phase="compute")] == 0.25
+    assert values[labelled("penstock_watermark_seconds")] == 1_767_226_089
+    assert values[labelled("penstock_checkpoint_age_seconds")] == 1.4
     kept = {"operator": "dropDuplicates"}
     assert values[labelled("penstock_state_store_rows", **kept)] == pipeline.passed
     assert values[labelled("penstock_state_store_memory_bytes", **kept)] == 2_345_678
@@ -115,7 +118,15 @@ def test_what_is_not_known_or_has_no_bound_is_left_out() -> None:
     def read() -> Status:
         reading = pipeline.read()
         edges = tuple(replace(edge, requested=UNBOUNDED, capacity=None) for edge in reading.edges)
-        return replace(reading, edges=edges, batch=None, kept=(), lag=None, latencies=())
+        return replace(
+            reading,
+            edges=edges,
+            batch=None,
+            kept=(),
+            lag=None,
+            latencies=(),
+            engine=EngineStatus(),
+        )
 
     pipeline.lost = None
 
@@ -129,6 +140,9 @@ def test_what_is_not_known_or_has_no_bound_is_left_out() -> None:
         "penstock_batch_number",
         "penstock_batch_rows",
         "penstock_batch_duration_seconds",
+        "penstock_batch_phase_seconds",
+        "penstock_watermark_seconds",
+        "penstock_checkpoint_age_seconds",
         "penstock_state_store_rows",
         "penstock_state_store_memory_bytes",
         "penstock_state_store_late_total",

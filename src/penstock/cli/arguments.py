@@ -48,6 +48,7 @@ class RunOptions:
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     spark_page: bool = False
+    samples: bool = True
     quiet: bool = False
     log_format: str = "text"
 
@@ -88,6 +89,7 @@ class RunOptions:
             remote=self.remote,
             spark_page=self.spark_page,
             accept_state_change=self.accept_state_change,
+            samples=self.samples,
         )
 
 

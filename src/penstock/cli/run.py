@@ -65,6 +65,11 @@ TOKEN: Final = "PENSTOCK_DASHBOARD_TOKEN"
     default=None,
     help="Serve Spark's own page, too: on this machine, to all its users, for it knows no token.",
 )
+@click.option(
+    "--samples/--no-samples",
+    default=None,
+    help="Whether the page may show elements: the last rows at each edge, and dead letters.",
+)
 @click.option("--quiet", is_flag=True, default=None, help="Say nothing but what went wrong.")
 @click.option(
     "--log-format",

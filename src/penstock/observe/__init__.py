@@ -2,6 +2,7 @@
 
 ``meters.py``      meters: what counts while elements pass; ``spark`` and ``pipeline`` only update
                    them
+``samples.py``     the last rows at an edge, as text: few of them, cut, and without secret values
 ``ledger.py``      the ledger: whether all that went in came out, the sum that makes ``lost``, and
                    its words
 ``status.py``      the status of a running pipeline at one moment: the same for terminal, page and
@@ -20,7 +21,10 @@ from penstock.observe.observer import Observer
 from penstock.observe.status import (
     BatchStatus,
     EdgeStatus,
+    EngineStatus,
+    FlowSegments,
     Point,
+    SampleRow,
     Signal,
     StageStatus,
     StateSize,
@@ -32,11 +36,14 @@ __all__ = [
     "Cause",
     "Conservation",
     "EdgeStatus",
+    "EngineStatus",
+    "FlowSegments",
     "Ledger",
     "LedgerLine",
     "Observer",
     "Passage",
     "Point",
+    "SampleRow",
     "Signal",
     "StageStatus",
     "StateSize",

@@ -12,17 +12,21 @@ from penstock.core import illegal_request
 from penstock.delivery import level_of
 from penstock.delivery.contract import as_error
 from penstock.observe.status import Signal
-from penstock.runtime import printable, shorten
+from penstock.runtime import printable, shown_element
+from penstock.runtime.secret_fields import has_secret_fields
 
 __all__ = [
     "RECENT",
     "EmittedMeter",
     "RecentCounter",
     "RecentElements",
+    "RecentWords",
     "RowAges",
     "SinkMeter",
     "SourceMeter",
     "Timestamped",
+    "beginning_of",
+    "element_signals",
     "in_words",
     "rows_in",
     "signals",
@@ -120,16 +124,29 @@ MOST_TEXT: Final = 200
 
 
 class RecentElements(RecentCounter):
-    """The last few things that passed, shown as text when somebody looks."""
+    """The last few elements that passed, shown as text when somebody looks."""
 
     def signals(self) -> tuple[Signal, ...]:
         """The same as text."""
+        return element_signals(self.last)
+
+
+class RecentWords(RecentCounter):
+    """The last few texts of our own: errors, trouble."""
+
+    def signals(self) -> tuple[Signal, ...]:
+        """When, and what."""
         return signals(self.last)
 
 
-def signals(last: Iterable[Timestamped]) -> tuple[Signal, ...]:
-    """What has passed, as text."""
+def element_signals(last: Iterable[Timestamped]) -> tuple[Signal, ...]:
+    """Elements that have passed, as text."""
     return tuple(Signal(at, as_text(thing)) for at, thing in last)
+
+
+def signals(last: Iterable[Timestamped]) -> tuple[Signal, ...]:
+    """What was said, cut where it is too long."""
+    return tuple(Signal(at, beginning_of(text)) for at, text in last)
 
 
 def in_words(error: Exception) -> str:
@@ -137,10 +154,17 @@ def in_words(error: Exception) -> str:
     return printable(f"{type(error).__name__}: {error}")
 
 
-def as_text(thing: Any) -> str:
-    """The beginning of a foreign value."""
-    text = printable(thing[: MOST_TEXT + 1]) if isinstance(thing, str) else shorten(thing)
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
+def as_text(element: Any) -> str:
+    """The beginning of an element."""
+    if isinstance(element, str) and not has_secret_fields():
+        return beginning_of(element)
+    return shown_element(element)
+
+
+def beginning_of(text: str, most: int = MOST_TEXT) -> str:
+    """The beginning of a text of others."""
+    shown = printable(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[:most]}…"
 
 
 class SourceMeter:
@@ -153,7 +177,7 @@ class SourceMeter:
     def __init__(self, name: str) -> None:
         self.name = name
         self.recent = RecentElements()
-        self.errors = RecentElements()
+        self.errors = RecentWords()
         self.trouble = ""
         self.lost: int | None = 0
         self.urls: list[str] = []
@@ -224,7 +248,7 @@ class SinkMeter:
         self.level = level_of(made)
         self.gone = False
         self.recent = RecentElements()
-        self.errors = RecentElements()
+        self.errors = RecentWords()
         self._known_error: Exception | None = None
         self._on_end = on_end
         self._skipped = skipped

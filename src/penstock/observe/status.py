@@ -5,7 +5,7 @@ A run says what its meters show; the observer, who knows the moments before, add
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from penstock.api import UNBOUNDED
@@ -14,7 +14,10 @@ from penstock.observe.ledger import Ledger, entries, equation
 __all__ = [
     "BatchStatus",
     "EdgeStatus",
+    "EngineStatus",
+    "FlowSegments",
     "Point",
+    "SampleRow",
     "Signal",
     "StageStatus",
     "State",
@@ -32,6 +35,19 @@ class Signal:
 
     at: float
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRow:
+    """A row as it passed an edge: when, in seconds since 1970, and its values as text.
+
+    ``fields``  each name with the beginning of its value; what has no fields is one without a name
+    ``more``    the fields that are left out
+    """
+
+    at: float
+    fields: tuple[tuple[str, str], ...]
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +88,7 @@ class EdgeStatus:
     ``in_flight``  given and not done with; at most ``capacity``, where there is a bound
     ``held_up``    whether the giver waits until the taker wants something
     ``idle``       whether the taker waits until the giver has something
+    ``sample``     the last rows that passed, the newest last; none where nobody here sees them
 
     The observer adds the rate, and the shares of the last seconds in which either had to wait.
     """
@@ -84,6 +101,7 @@ class EdgeStatus:
     capacity: int | None = None
     held_up: bool = False
     idle: bool = False
+    sample: tuple[SampleRow, ...] = ()
     rate: float = 0.0
     held_up_share: float = 0.0
     idle_share: float = 0.0
@@ -114,6 +132,35 @@ class StateSize:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowSegments:
+    """A flow of the pipeline, by its segments: the operators of one run together.
+
+    ``flow``  where in the pipeline it is
+    """
+
+    flow: str
+    segments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """Inside the engine.
+
+    ``watermark``       the event time before which rows are late for Spark, in seconds since 1970
+    ``phases``          where the time of the last batch went that Spark has reported of: names and
+                        seconds, in their order; ``phases_of`` is its number
+    ``checkpoint_age``  for how many seconds no batch was written down as done, in this run
+    ``flows``           the flows between sources and sinks
+    """
+
+    watermark: float | None = None
+    phases: tuple[tuple[str, float], ...] = ()
+    phases_of: int | None = None
+    checkpoint_age: float | None = None
+    flows: tuple[FlowSegments, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """What the charts have of one moment; ``at`` in seconds since 1970."""
 
@@ -136,7 +183,9 @@ class Status:
     ``latencies``   the seconds that rows took from the journal to the sinks, since the last status
     ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
     ``kept``        the state of each operator that has some
+    ``engine``      what else is known of what lies between sources and sinks
     ``spark_page``  the address of Spark's own page, if it has one
+    ``samples``     whether elements may be shown
 
     The observer adds ``pipeline``, ``seconds`` since it began, the ``situation`` and a ``sentence``
     about it, and the ``point`` of the charts.
@@ -154,7 +203,9 @@ class Status:
     dead_letters: int = 0
     last_dead_letters: tuple[Signal, ...] = ()
     kept: tuple[StateSize, ...] = ()
+    engine: EngineStatus = field(default_factory=EngineStatus)
     spark_page: str | None = None
+    samples: bool = True
     pipeline: str = ""
     seconds: float = 0.0
     situation: str = ""
@@ -165,6 +216,17 @@ class Status:
         from penstock.observe.notebook import drawn_status
 
         return drawn_status(self)
+
+    def without_samples(self) -> Status:
+        """The same without any element that has passed, or was put aside."""
+        stages = (replace(each, recent=(), last_dead_letters=()) for each in self.stages)
+        return replace(
+            self,
+            stages=tuple(stages),
+            edges=tuple(replace(each, sample=()) for each in self.edges),
+            last_dead_letters=(),
+            samples=False,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Plain data: numbers, texts, lists. Demand without a bound is ``null``."""

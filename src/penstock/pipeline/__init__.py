@@ -11,6 +11,9 @@
 ``engine.py``          what moves elements from sources to sinks, with or without Spark
 ``spark_engine.py``    the way through Spark: a journal for each source, the query, and its rows for
                        the sinks
+``inner_flows.py``     the flows of a pipeline by their segments, as ``explain`` has them
+``inside_spark.py``    what a status says of the inside of a way through Spark: phases, event time,
+                       and the flows
 ``sinks.py``           the end of a pipeline: one stream for several sinks, and the batches of Spark
                        for each
 ``spark_sinks.py``     the sinks of a pipeline that Spark itself serves: which flows they fit, and

@@ -64,13 +64,17 @@ class AssemblyError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class RunTarget:
-    """Where a pipeline runs; what is ``None`` stays as the code of the pipeline has it."""
+    """Where a pipeline runs; what is ``None`` stays as the code of the pipeline has it.
+
+    ``samples``  whether elements may be shown: on the page, and in the status
+    """
 
     checkpoint: str | None = None
     master: str | None = None
     remote: str | None = field(default=None, repr=False)  # it may hold a token
     spark_page: bool = False
     accept_state_change: bool = False
+    samples: bool = True
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from typing import Any, Final
 
 from penstock.api import Publisher
 from penstock.flow.checks import require_callable
 from penstock.runtime import shorten
-from penstock.runtime.arguments import require_text
+from penstock.runtime.arguments import require_text, require_texts
 from penstock.runtime.drawing import box, chain, figure, stack
 
 __all__ = ["NoSettings", "Pipeline"]
@@ -36,6 +36,10 @@ class Pipeline:
                    elements; the slowest sets the pace
     ``settings``   a dataclass, whose fields a file or the command line can set
 
+    ``secret_fields``  names of fields whose values are shown nowhere: not on the page, in dead
+                       letters, errors or logs. Where there are any, an element without fields, such
+                       as a line of text, is not shown at all
+
     The functions are called once for each run, on the thread that makes the ``PipelineRun``.
 
     >>> from penstock import Flow
@@ -57,12 +61,14 @@ class Pipeline:
         sinks: Mapping[str, Callable[[Any], Any]],
         transform: Callable[..., Publisher[Any]] | None = None,
         settings: type[Any] = NoSettings,
+        secret_fields: Sequence[str] = (),
     ) -> None:
         self.name = require_text("Pipeline", "name", name)
         self.sources = require_functions("sources", sources)
         self.sinks = require_functions("sinks", sinks)
         self.transform = transform
         self.settings = settings
+        self.secret_fields = tuple(require_texts("Pipeline", "secret_fields", secret_fields))
         if both := self.sources.keys() & self.sinks.keys():
             raise ValueError(f"{min(both)!r} is a source and a sink; give them two names")
         if not is_dataclass(settings):

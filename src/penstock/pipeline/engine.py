@@ -12,8 +12,10 @@ from penstock.flow.operators.backpressure import LimitRate
 from penstock.flow.operators.threads import PublishOn, SubscribeOn
 from penstock.observe.ledger import Cause, Conservation, Ledger, Passage, difference
 from penstock.observe.meters import SinkMeter, SourceMeter
-from penstock.observe.status import EdgeStatus, StageStatus, Status
+from penstock.observe.samples import sampled
+from penstock.observe.status import EdgeStatus, EngineStatus, StageStatus, Status
 from penstock.pipeline.assembly import Assembly, StopSignal
+from penstock.pipeline.inner_flows import inner_flows
 from penstock.pipeline.sinks import SinkBatches
 
 __all__ = [
@@ -87,6 +89,7 @@ class LocalEngine:
         self._sources = assembly.sources
         self._stopping = stopping
         self._conservation = Conservation()
+        self._inside = EngineStatus(flows=tuple(inner_flows("from sources to sinks", self.flow)))
         self._is_level = all(
             gives_one_for_each(assembly.flow, entrance) for entrance in assembly.entrances.values()
         )
@@ -120,6 +123,7 @@ class LocalEngine:
                 for sink in sinks
             ),
             ledger=self._ledger(sinks, phase),
+            engine=self._inside,
         )
 
     def _ledger(self, sinks: Sequence[SinkMeter], phase: Phase) -> Ledger:
@@ -224,4 +228,5 @@ def edge_to(sink: SinkMeter, giver: str, *, held_up: bool, idle: bool) -> EdgeSt
         sink.capacity,
         held_up=held_up,
         idle=idle,
+        sample=sampled(sink.recent.last),
     )

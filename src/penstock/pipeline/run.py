@@ -14,7 +14,7 @@ from penstock.core import AsyncSubscriber
 from penstock.delivery.contract import as_error
 from penstock.flow.base_flow import uses_spark
 from penstock.flow.engine.call_site import note
-from penstock.observe.meters import RecentElements, SinkMeter, SourceMeter, in_words
+from penstock.observe.meters import RecentWords, SinkMeter, SourceMeter, in_words
 from penstock.observe.notebook import NotebookProgress, drawn_status
 from penstock.observe.observer import Observer
 from penstock.observe.status import EdgeStatus, StageStatus, State, Status
@@ -22,7 +22,7 @@ from penstock.pipeline.assembly import Assembly, AssemblyError, RunTarget, StopS
 from penstock.pipeline.definition import Pipeline
 from penstock.pipeline.engine import Engine, LocalEngine, Phase
 from penstock.pipeline.sinks import EndListener, FunctionSink, SinkBatches, SinkFanOut
-from penstock.runtime import report_undelivered
+from penstock.runtime import hide_fields, report_undelivered
 
 __all__ = ["PipelineRun"]
 
@@ -35,10 +35,13 @@ class PipelineRun:
 
     def __init__(self, pipeline: Pipeline, settings: Any, target: RunTarget | None = None) -> None:
         self.name = pipeline.name
+        target = target or RunTarget()
+        self._samples = target.samples
+        hide_fields(pipeline.secret_fields)
         stopping = StopSignal()
         self._assembly = assembled(pipeline, settings, stopping.flow)
         self._batches = SinkBatches(self._assembly.element_sinks)
-        self._engine = engine_for(self._assembly, target or RunTarget(), stopping, self._batches)
+        self._engine = engine_for(self._assembly, target, stopping, self._batches)
         self._sinks = [
             self._sink(name, made) for name, made in self._assembly.element_sinks.items()
         ]
@@ -46,7 +49,7 @@ class PipelineRun:
         # Of sinks that Spark serves no signal tells: the end of the flow is theirs.
         heard = self._sinks or [SinkMeter("end", None, EndListener(), None, self._sink_ended)]
         self._open_sinks = set(heard)
-        self._errors = RecentElements()
+        self._errors = RecentWords()
         self._state: State = "starting"
         self._error: Exception | None = None
         self._fan = SinkFanOut(heard)
@@ -162,13 +165,14 @@ class PipelineRun:
             for sink in self._sinks
         )
         spark_stages, spark_edges = self._spark_sinks()
-        return replace(
+        status = replace(
             status,
             state=self._state,
             stages=(*status.stages, *sinks, *spark_stages),
             edges=(*status.edges, *spark_edges),
             errors=self._errors.signals(),
         )
+        return status if self._samples else status.without_samples()
 
     def _spark_sinks(self) -> tuple[tuple[StageStatus, ...], tuple[EdgeStatus, ...]]:
         sinks = self._assembly.spark_sinks

@@ -22,7 +22,7 @@ from penstock.core import (
 from penstock.delivery import BatchSink, Epoch
 from penstock.delivery.contract import as_error
 from penstock.flow.engine.call_site import note
-from penstock.runtime import shorten
+from penstock.runtime import shown_element
 from penstock.spark.failures import Stopped
 
 __all__ = [
@@ -158,7 +158,7 @@ class FunctionSink(SyncSubscriber[Any]):
             self._function(element)
         except BaseException as raised:
             error = as_error(raised)
-            error.add_note(f"in the sink {self._name}, for {shorten(element)}")
+            error.add_note(f"in the sink {self._name}, for {shown_element(element)}")
             self._on_failure(error)  # before the sink cancels, which else looks like an end
             raise error from error.__cause__
         return True

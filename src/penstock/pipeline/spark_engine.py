@@ -11,7 +11,8 @@ from typing import Any, Final
 from penstock.api import Publisher
 from penstock.flow.resume.planning import CannotResume
 from penstock.observe.ledger import Cause, Conservation, Ledger
-from penstock.observe.meters import SinkMeter, SourceMeter, in_words, signals
+from penstock.observe.meters import SinkMeter, SourceMeter, element_signals, in_words, signals
+from penstock.observe.samples import sampled
 from penstock.observe.status import EdgeStatus, Signal, StageStatus, Status
 from penstock.pipeline.assembly import Assembly, AssemblyError, RunTarget
 from penstock.pipeline.engine import (
@@ -23,6 +24,7 @@ from penstock.pipeline.engine import (
     stage_of,
 )
 from penstock.pipeline.history import Loss, RunHistory, SparkHistory
+from penstock.pipeline.inside_spark import engine_status, flows_around
 from penstock.pipeline.sink_accounts import SinkAccounts
 from penstock.pipeline.sinks import SinkBatches
 from penstock.pipeline.spark_ledger import SPARK, JournalPassages, SparkLedger, SparkPassages
@@ -57,6 +59,7 @@ class SparkEngine:
         self._entrances = assembly.entrances
         self._streams = StreamSources(self._plan, assembly)
         self._conservation = Conservation()
+        self._flows = flows_around(self._plan, self.flow)
         self._run: SparkRun | None = None
         self._draining = False
         self._earlier = SparkHistory()
@@ -164,6 +167,7 @@ class SparkEngine:
             dead_letters=sum(each.all_dead_letters for each in run.inputs),
             last_dead_letters=last_dead_letters(run),
             kept=run.kept,
+            engine=engine_status(run, self._flows, keeps=self._plan.checkpoint is not None),
             spark_page=run.page,
         )
 
@@ -185,7 +189,7 @@ class SparkEngine:
             sum(each.done for each in run.inputs) + sum(run.counts.streamed),
             detail=words_for(run, streamed=bool(self._plan.streams)),
             trouble=trouble_of(run),
-            recent=signals(run.last_emitted),
+            recent=element_signals(run.last_emitted),
             errors=errors_of(run),
         )
 
@@ -194,7 +198,7 @@ class SparkEngine:
     ) -> Iterator[EdgeStatus]:
         for each in journals:
             for source in each.givers:
-                yield edge_into(each.name, source, each.reading)
+                yield edge_into(each.name, self._sources[source], each.reading)
         for each in journals:
             journal = each.reading
             yield EdgeStatus(
@@ -206,6 +210,7 @@ class SparkEngine:
                 journal.max_rows,
                 held_up=journal.full or not is_under_way(run),
                 idle=not journal.waiting,
+                sample=() if each.source is None else sampled(each.source.recent.last),
             )
         yield from self._streams.edges(run, sinks)
         for sink in sinks:
@@ -321,15 +326,16 @@ def journal_names(sources: Iterable[str], journals: int) -> list[tuple[str, tupl
     return [(f"journal {number}", names) for number in range(1, journals + 1)]
 
 
-def edge_into(name: str, source: str, journal: InputCounts) -> EdgeStatus:
+def edge_into(name: str, source: SourceMeter, journal: InputCounts) -> EdgeStatus:
     """From a source to its journal."""
     return EdgeStatus(
-        source,
+        source.name,
         name,
         journal.requested,
         journal.admitted,
         held_up=journal.full,
         idle=not (journal.full or journal.sealed),
+        sample=sampled(source.recent.last),
     )
 
 

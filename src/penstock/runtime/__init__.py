@@ -11,6 +11,8 @@
                      silence
 ``arguments.py``     the checks of arguments: errors at assembly that name the place, the value and
                      what is allowed
+``secret_fields.py`` fields whose values are shown to nobody: not in an error or a log, and not on
+                     the page
 ``shown_text.py``    text of others and addresses, as they may be shown: on a terminal, in a log, in
                      an error
 ``drawing.py``       pictures for notebooks: HTML that needs nothing else, readable on light and on
@@ -20,7 +22,8 @@
 from penstock.runtime.arguments import require_executor, require_int
 from penstock.runtime.event_loop import AsyncioLoop
 from penstock.runtime.executor import CallingThread, Clock, Executor, Lock, NewLock, Task, Timer
-from penstock.runtime.shown_text import printable, shorten, shown_address
+from penstock.runtime.secret_fields import hidden_fields, hide_fields
+from penstock.runtime.shown_text import printable, shorten, shown_address, shown_element
 from penstock.runtime.system_clock import SystemClock
 from penstock.runtime.thread_pool import ThreadPool
 from penstock.runtime.undelivered import (
@@ -45,6 +48,8 @@ __all__ = [
     "Undelivered",
     "VirtualTime",
     "collect_undelivered",
+    "hidden_fields",
+    "hide_fields",
     "printable",
     "report_undelivered",
     "require_executor",
@@ -52,4 +57,5 @@ __all__ = [
     "set_undelivered_hook",
     "shorten",
     "shown_address",
+    "shown_element",
 ]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from reprlib import Repr
-from typing import Final
+from typing import Any, Final
 from unicodedata import category
+
+from penstock.runtime.secret_fields import MASK, fields_of, has_secret_fields, is_secret
 
 __all__ = [
     "HIDDEN",
     "printable",
     "shorten",
     "shown_address",
+    "shown_element",
 ]
 
 KEPT: Final = "\u200c\u200d"
@@ -22,7 +25,37 @@ ESCAPED: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """The kinds of characters that command a terminal, hide, turn a line round or end it."""
 
 LONGEST: Final = 200
-SHORT: Final = Repr()
+TABLES: Final = ("pyarrow", "pandas", "polars")
+"""The packages whose tables show their values, whatever the fields are called."""
+
+
+class ShortRepr(Repr):
+    """Without the values of secret fields."""
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """A dict."""
+        if has_secret_fields():
+            x = {key: MASK if is_secret(key) else value for key, value in x.items()}
+        return super().repr_dict(x, level)
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        """Anything that is of no type of Python itself."""
+        if not has_secret_fields():
+            return super().repr_instance(x, level)
+        name, found = type(x).__name__, fields_of(x)
+        if found is None:
+            table = type(x).__module__.partition(".")[0] in TABLES
+            return f"<{name}>" if table else super().repr_instance(x, level)
+        if level <= 0:
+            return f"{name}(...)"
+        shown = (
+            f"{key}={MASK if is_secret(key) else self.repr1(value, level - 1)}"
+            for key, value in found.items()
+        )
+        return f"{name}({', '.join(shown)})"
+
+
+SHORT: Final = ShortRepr()
 SHORT.maxstring = SHORT.maxother = LONGEST
 SHORT.maxlong = 40
 SHORT.maxlevel = 3
@@ -63,6 +96,16 @@ def shorten(value: object) -> str:
         return f"<{type(value).__name__}, whose repr raised {type(error).__name__}>"
     line = printable(" ".join(text.splitlines()))
     return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
+
+
+def shown_element(element: object) -> str:
+    """As ``shorten``, for what flows: where fields are secret, what has no fields is not shown.
+
+    Nobody knows what is in it: a line of text may hold all fields of a row.
+    """
+    if has_secret_fields() and fields_of(element) is None:
+        return f"<{type(element).__name__}, not shown>"
+    return shorten(element)
 
 
 HIDDEN: Final = "..."

@@ -71,7 +71,7 @@ class SparkRun:
         self.batch_counts = BatchCounts(enabled=is_watched)
         self._woken = threading.Event()
         self._delivering = BatchDelivery(
-            plan, decode, run, self.stop, self._fail, self._woken.set, passed
+            plan, decode, run, self.stop, self._fail, self._delivered, passed
         )
         self._emitter = self._delivering.emitter
         self._stopped = False
@@ -107,6 +107,11 @@ class SparkRun:
         if self._thread.is_alive():
             stopping.add(self)
         self._inputs.cancel()  # they need not wait until Spark has stopped
+        self._woken.set()
+
+    def _delivered(self, number: int) -> None:
+        """On the thread of Spark's call."""
+        self.batch_counts.delivered(number)
         self._woken.set()
 
     def drain(self) -> None:
@@ -145,6 +150,7 @@ class SparkRun:
             counts=self.batch_counts.totals,
             begun_batch=self._emitter.admitted,
             unfinished_batch=self._unfinished,
+            done_since=None if self._last_batch is None else monotonic() - self._done_at,
         )
 
     def _shown_batch(self) -> BatchStatus | None:

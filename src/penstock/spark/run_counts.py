@@ -83,6 +83,7 @@ class RunCounts:
     ``is_out_of_space``  whether Spark waits until it can write its files
     ``counts``        what Spark has counted itself
     ``begun_batch``   the last batch of what Spark reads itself that it was let compute
+    ``done_since``    for how many seconds the last batch of this run is done
     ``unfinished_batch``  the batch that Spark had planned and not done when the last run ended
     """
 
@@ -103,6 +104,7 @@ class RunCounts:
     counts: SparkCounts = field(default_factory=SparkCounts)
     begun_batch: int = -1
     unfinished_batch: int | None = None
+    done_since: float | None = None
 
     @property
     def kept(self) -> tuple[StateSize, ...]:

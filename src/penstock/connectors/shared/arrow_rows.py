@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow
 
 from penstock.connectors.shared.formats import fields_of, values_of
-from penstock.runtime import shorten
+from penstock.runtime import shown_element
 
 __all__ = ["GROUP_ROWS", "RowGroup"]
 
@@ -87,8 +87,8 @@ class RowGroup:
             named = fields_of(element)
             if not named:
                 raise ValueError(
-                    f"{self._connector}: {shorten(element)} has no names for its values; give "
-                    "schema="
+                    f"{self._connector}: {shown_element(element)} has no names for its values; "
+                    "give schema="
                 )
             self._names = [str(name) for name in named]
         self._values.extend(values_of(self._connector, self._names, element))

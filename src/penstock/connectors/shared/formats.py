@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, is_dataclass
 from datetime import date, datetime, time
 from typing import Any, BinaryIO, Final
 
-from penstock.runtime import shorten
+from penstock.runtime import shorten, shown_element
 from penstock.runtime.arguments import require_texts
 
 __all__ = [
@@ -40,7 +40,7 @@ def values_of(connector: str, columns: list[str], element: Any) -> list[Any]:
     if named is None:
         if not isinstance(element, tuple | list) or len(element) != len(columns):
             raise ValueError(
-                f"{connector}: an element has {', '.join(columns)}, not so {shorten(element)}"
+                f"{connector}: an element has {', '.join(columns)}, not so {shown_element(element)}"
             )
         return list(element)
     if len(named) != len(columns) or not all(column in named for column in columns):
@@ -68,7 +68,7 @@ def json_text(element: Any) -> str:
     try:
         return json.dumps(plain(element), default=plain_or_refused, allow_nan=False)
     except ValueError as error:
-        raise ValueError(f"{shorten(element)} has no form in JSON: {error}") from None
+        raise ValueError(f"{shown_element(element)} has no form in JSON: {error}") from None
 
 
 def plain(element: Any) -> Any:

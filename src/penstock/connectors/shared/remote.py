@@ -22,7 +22,7 @@ from penstock.flow.checks import require_callable
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Origin
 from penstock.flow.sources.from_async import Feeding
-from penstock.runtime import printable, shorten, shown_address
+from penstock.runtime import printable, shown_address, shown_element
 
 __all__ = [
     "MESSAGE_BYTES",
@@ -76,7 +76,8 @@ class RemoteStream:
             return self._decode(message)
         except Exception as error:
             raise ValueError(
-                f"{self} sent {shorten(message)}, which cannot be decoded: {printable(str(error))}"
+                f"{self} sent {shown_element(message)}, which cannot be decoded: "
+                f"{printable(str(error))}"
             ) from error
 
     def reconnecting(self) -> Reconnecting:

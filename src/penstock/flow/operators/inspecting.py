@@ -15,7 +15,7 @@ from penstock.flow.engine.stage import EACH_ALONE, FusedStage, Stage
 from penstock.flow.operators.error_handling import caught
 from penstock.flow.operators.transforming import FunctionStage
 from penstock.flow.resume.resumption import plain
-from penstock.runtime import report_undelivered, shorten
+from penstock.runtime import report_undelivered, shorten, shown_element
 
 __all__ = [
     "HEARD",
@@ -147,7 +147,7 @@ class SignalLogger:
 
     def on_next(self, element: Any) -> None:
         if logger.isEnabledFor(self._level):
-            self._write(f"next {shorten(element)}")
+            self._write(f"next {shown_element(element)}")
 
     def on_error(self, error: Exception) -> None:
         self._write(f"error {shorten(error)}")

@@ -9,7 +9,8 @@
                   cookie of a session
 ``probes.py``     what a supervisor asks without a key: whether the pipeline is alive, and whether
                   it is ready
-``routes.py``     what is served: the page, its events, their history, the metrics, the probes
+``routes.py``     what is served: the page, its events, the status, its history, the metrics, the
+                  probes
 """
 
 from penstock.observe.dashboard.dashboard import Dashboard, DashboardUnavailable

@@ -1,4 +1,4 @@
-"""What is served: the page, its events, their history, the metrics, the probes.
+"""What is served: the page, its events, the status, its history, the metrics, the probes.
 
 A window that reads slowly skips statuses: nothing queues up for it, since each one takes what is
 there when it comes back. So a page that nobody looks at costs no memory.
@@ -98,6 +98,9 @@ def application(observer: Observer, news: EventStream) -> Starlette:
     async def events(_: Request) -> Response:
         return StreamingResponse(event_stream(news), media_type="text/event-stream")
 
+    async def status(_: Request) -> Response:
+        return Response(encoded(observer.status), media_type="application/json")
+
     async def history(_: Request) -> Response:
         return JSONResponse(columns(observer.points))
 
@@ -111,6 +114,7 @@ def application(observer: Observer, news: EventStream) -> Starlette:
         routes=[
             Route("/", page),
             Route("/events", events),
+            Route("/status", status),
             Route("/history", history),
             Route("/metrics", metrics),
             *(Route(path, probe) for path in PROBES),

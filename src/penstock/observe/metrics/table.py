@@ -127,6 +127,11 @@ def latencies(status: Status) -> Values:
     )
 
 
+def phases(status: Status) -> Values:
+    """The seconds of each."""
+    return [((status.pipeline, name), seconds) for name, seconds in status.engine.phases]
+
+
 def of_word(word: LedgerWord) -> Metric:
     """A number of the ledger; one that goes down as well is no counter."""
 
@@ -262,6 +267,31 @@ METRICS: Final = (
         "s",
         "the seconds that it took",
         lambda status: status.batch.seconds if status.batch else None,
+    ),
+    Metric(
+        "penstock.batch.phase",
+        "gauge",
+        "s",
+        "where the time of the last batch went that Spark has reported of: look, plan, compute, "
+        "deliver, commit",
+        ("pipeline", "phase"),
+        phases,
+    ),
+    of_pipeline(
+        "penstock.watermark",
+        "gauge",
+        "s",
+        "the event time before which rows are late for Spark, in seconds since 1970; absent "
+        "without a watermark",
+        lambda status: status.engine.watermark,
+    ),
+    of_pipeline(
+        "penstock.checkpoint.age",
+        "gauge",
+        "s",
+        "seconds since a batch was written down as done, also if there was nothing to do; absent "
+        "before the first one of this run",
+        lambda status: status.engine.checkpoint_age,
     ),
     of_states(
         "penstock.state_store.rows",

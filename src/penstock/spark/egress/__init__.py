@@ -20,6 +20,8 @@
                          with its number
 ``acknowledgement.py``   whether a batch that Spark commits has left this program, and nothing of it
                          waits here
+``batch_phases.py``      where the time of a batch went, and how far event time has come, as Spark
+                         reports it
 ``batch_counts.py``      what Spark itself counts in its batches, added up
 ``late_rows.py``         how many rows came too late for an aggregation
 """

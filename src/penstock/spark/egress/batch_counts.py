@@ -14,8 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from penstock.spark.egress.batch_phases import BatchReport, report_in
 from penstock.spark.workers.journal_source import is_of_journal
 from penstock.spark.workers.partition_ends import is_of_publishers
 
@@ -79,6 +81,7 @@ class BatchCount(NamedTuple):
     ``left``      rows that came out of it; ``None`` if nobody asked Spark to count them
     ``streamed``  rows of each source that Spark reads itself; ``None`` if it does not say
     ``kept``      what each operator with state keeps since
+    ``report``    where its time went, and the watermark
     """
 
     number: int
@@ -88,6 +91,7 @@ class BatchCount(NamedTuple):
     late: tuple[LateRows, ...]
     streamed: tuple[int | None, ...] = ()
     kept: tuple[KeptState, ...] = ()
+    report: BatchReport = BatchReport({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,8 @@ class SparkCounts:
     the batches of which Spark's report was not seen, ``uncounted`` those of which it does not say
     how many rows it has read, and ``through`` says whether functions ran where rows were read.
     ``last_planned`` are the rows of the last batch alone; ``None`` if they are not known. What was
-    kept after it is in ``kept``.
+    kept after it is in ``kept``, where its time went in ``phases``, in seconds by name, and how far
+    event time has come in ``watermark``.
     """
 
     batch: int = -1
@@ -114,6 +119,8 @@ class SparkCounts:
     uncounted: int = 0
     last_planned: int | None = None
     kept: tuple[KeptState, ...] = ()
+    phases: tuple[tuple[str, float], ...] = ()
+    watermark: float | None = None
 
 
 class CountingQuery(Protocol):
@@ -142,6 +149,9 @@ class BatchCounts:
         self._changing = threading.Lock()
         self._arrived: dict[int, int | None] = {}
         self._late: dict[int, Mapping[int, int]] = {}
+        self._arrived_at: tuple[int, float] = (-1, 0.0)
+        self._delivery: tuple[int, float] = (-1, 0.0)
+        self._delivered_before: tuple[int, float] = (-1, 0.0)
         self._totals = SparkCounts()
         self._has_counted = False
 
@@ -171,6 +181,21 @@ class BatchCounts:
         late = {} if stateless else query.late_rows()
         with self._changing:
             self._arrived[number], self._late[number] = rows, late
+            self._arrived_at = number, monotonic()
+
+    def delivered(self, number: int) -> None:
+        """All sinks have all of a batch: from its arrival to here is its delivery."""
+        with self._changing:
+            arrived, at = self._arrived_at
+            if arrived == number:
+                self._delivered_before, self._delivery = (
+                    self._delivery,
+                    (number, monotonic() - at),
+                )
+
+    def _delivery_of(self, number: int) -> float | None:
+        """The seconds; by the time of a report the next batch may be through as well."""
+        return dict((self._delivered_before, self._delivery)).get(number)
 
     def update(self, query: CountingQuery, until: int | None = None) -> None:
         """Add the batches with which Spark is done since, unless that one is known already."""
@@ -219,6 +244,8 @@ class BatchCounts:
             uncounted=before.uncounted + (None in batch.streamed),
             last_planned=None if None in batch.streamed else batch.planned,
             kept=batch.kept,
+            phases=batch.report.phases(self._delivery_of(batch.number)),
+            watermark=batch.report.watermark,
         )
 
 
@@ -257,6 +284,7 @@ def count_of(report: Mapping[str, Any], taken: RowsTaken | None) -> BatchCount:
         late_in(report["stateOperators"]),
         streamed,
         kept_in(report["stateOperators"]),
+        report_in(report),
     )
 
 

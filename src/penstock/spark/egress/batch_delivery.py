@@ -234,7 +234,7 @@ class BatchDelivery:
 
     on_close  is told that nobody wants anything any more
     on_fail   is given an error of the listener, which is the run's and none of Spark's
-    on_done   is told that a batch is committed, as far as this program goes
+    on_done   is told the number of a batch that is committed, as far as this program goes
     passed    is given each element that goes out, and gives it back
     """
 
@@ -245,7 +245,7 @@ class BatchDelivery:
         run: RunContext,
         on_close: Callable[[], object],
         on_fail: Callable[[Exception], object],
-        on_done: Callable[[], object],
+        on_done: Callable[[int], object],
         passed: Callable[[Any], Any] | None,
     ) -> None:
         self._plan = plan
@@ -316,7 +316,7 @@ class BatchDelivery:
         self.emitter.deliver(HandoffBatch(number, size, elements), self._plan.keeps_sequence)
         if self._listener is not None:
             self._tell(self._listener.commit, number)
-        self._on_done()
+        self._on_done(number)
 
     def _begin(self, number: int) -> None:
         if self._listener is not None:

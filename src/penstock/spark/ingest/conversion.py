@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 import pyarrow as pa
 
 from penstock.flow.resume.resumption import PositionedElement, plain
-from penstock.runtime import shorten
+from penstock.runtime import shorten, shown_element
+from penstock.runtime.secret_fields import MASK, is_secret
 from penstock.spark.egress.rows import as_lists
 from penstock.spark.ingest.encoding import SchemaMismatch, columns_of, encode, mismatch
 from penstock.spark.ingest.schema import Schema
@@ -110,7 +111,10 @@ class DeadLetter:
 
     def __str__(self) -> str:
         where = f" in field {self.field!r}" if self.field else ""
-        return f"{shorten(self.value)}{where} does not fit the schema: {self.reason}"
+        if is_secret(self.field):
+            return f"{MASK!r}{where} does not fit the schema, and the reason would show it"
+        shown = shorten(self.value) if self.field else shown_element(self.value)
+        return f"{shown}{where} does not fit the schema: {self.reason}"
 
 
 class Converted(NamedTuple):

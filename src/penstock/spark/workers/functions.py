@@ -5,12 +5,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from penstock.runtime import shorten
+from penstock.runtime import hidden_fields, hide_fields, shorten
 from penstock.spark.egress.rows import RowReader, row_type
 from penstock.spark.failures import UserError, place_of
 from penstock.spark.ingest.conversion import Converter
@@ -111,6 +111,7 @@ class FusedPass:
 
     stages: tuple[RowStage | BatchStage, ...]
     schema: Schema
+    secret: tuple[str, ...] = field(default_factory=hidden_fields)
 
     @property
     def last(self) -> Schema:
@@ -119,6 +120,7 @@ class FusedPass:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What Spark calls once for each partition."""
+        hide_fields(self.secret)  # in the process of a worker nobody has said so
         schema = self.schema
         made: Iterator[pa.RecordBatch] = (with_schema(batch, schema) for batch in batches)
         rows: list[RowStage] = []

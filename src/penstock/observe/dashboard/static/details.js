@@ -7,6 +7,8 @@ import { createMarbles } from "./marbles.js";
 import { inWords } from "./moods.js";
 
 const SIGNALS = 6;
+const NONE = "None since the start.";
+const NOTHING = "Nothing has passed yet.";
 
 export function createDetails(root, onClose) {
   const title = element("h2");
@@ -19,7 +21,7 @@ export function createDetails(root, onClose) {
   const spark = element("a", "", "Spark's own page");
   const marbles = createMarbles();
   const list = element("ul", "lines");
-  const lines = createLines(list, "Nothing has passed yet.", SIGNALS);
+  const lines = createLines(list, NOTHING, SIGNALS);
   close.type = "button";
   close.addEventListener("click", onClose);
   head.append(title, close);
@@ -47,9 +49,9 @@ export function createDetails(root, onClose) {
     showList(edges, edgeTexts(view.edges, name));
     showList(kept, stage.kind === "spark" ? view.kept.map(keptInWords) : []);
     errors.show(stage.errors, stage.errors.length);
-    letters.show(stage.last_dead_letters, stage.dead_letters);
+    letters.show(stage.last_dead_letters, stage.dead_letters, view.samples ? NONE : "Not shown.");
     marbles.show(stage, view.point.at);
-    lines.show(stage.recent);
+    lines.show(stage.recent, view.samples ? NOTHING : "Elements are not shown.");
   }
 
   return { show };
@@ -81,13 +83,13 @@ function createSection(name, title) {
   const root = element("div", name);
   const heading = element("h3");
   const list = element("ul", "lines");
-  const lines = createLines(list, "None since the start.", SIGNALS);
+  const lines = createLines(list, NONE, SIGNALS);
   root.append(heading, list);
 
-  function show(signals, number) {
+  function show(signals, number, none = NONE) {
     setHidden(root, !number);
     setText(heading, `${title} ${count(number)}`);
-    lines.show(signals);
+    lines.show(signals, none);
   }
 
   return { root, show };

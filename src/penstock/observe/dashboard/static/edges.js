@@ -9,9 +9,10 @@ const BEND = 34;
 const ASIDE = 26;
 const CORNER = 8;
 
-export function createEdge() {
+export function createEdge(onClick) {
   const group = svg("g", "edge");
   const parts = {
+    hit: svg("path", "hit"),
     line: svg("path", "line"),
     beads: svg("path", "beads"),
     arrow: svg("path", "arrow"),
@@ -21,6 +22,7 @@ export function createEdge() {
     wait: svg("text", "wait"),
   };
   group.append(...Object.values(parts));
+  group.addEventListener("click", onClick);
 
   function show(edge) {
     group.dataset.mood = mood(edge);
@@ -38,6 +40,7 @@ export function createEdge() {
     }
     const end = vertical ? { x: to.x, y: to.y - ARROW } : { x: to.x - ARROW, y: to.y };
     const way = route(from, end, early, vertical);
+    setAttributes(parts.hit, { d: way.path });
     setAttributes(parts.line, { d: way.path });
     setAttributes(parts.beads, { d: way.path });
     setAttributes(parts.arrow, { d: arrowhead(to, vertical) });
@@ -52,6 +55,7 @@ function placeInLane(parts, { points, text, sideways }) {
   const to = points.at(-1);
   const end = sideways ? { x: to.x - ARROW, y: to.y } : { x: to.x, y: to.y - ARROW };
   const path = rounded([...points.slice(0, -1), end]);
+  setAttributes(parts.hit, { d: path });
   setAttributes(parts.line, { d: path });
   setAttributes(parts.beads, { d: path });
   setAttributes(parts.arrow, { d: arrowhead(to, !sideways) });

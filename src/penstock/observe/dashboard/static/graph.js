@@ -12,7 +12,7 @@ const GAP = 140;
 // As many stages stand side by side on a narrow window.
 const BESIDE = 2;
 
-export function createGraph(root, onSelect) {
+export function createGraph(root, { onStage, onEdge }) {
   const drawing = svg("svg", "edges");
   drawing.setAttribute("aria-hidden", "true");
   const words = element("ul", "for-ears");
@@ -35,8 +35,8 @@ export function createGraph(root, onSelect) {
 
   function build(view) {
     structure = shapeOf(view);
-    stages = new Map(view.stages.map((stage) => [stage.name, createStage(stage, onSelect)]));
-    edges = view.edges.map(createEdge);
+    stages = new Map(view.stages.map((stage) => [stage.name, createStage(stage, onStage)]));
+    edges = view.edges.map((edge) => createEdge(() => onEdge(edge)));
     drawing.replaceChildren(...edges.map((edge) => edge.group));
     words.replaceChildren(...edges.map(() => element("li")));
     root.replaceChildren(drawing, ...columns(view.stages, view.edges).map(columnOf), words);

@@ -3,12 +3,12 @@
 import { element } from "./dom.js";
 import { clock } from "./format.js";
 
-export function createLines(root, none, most = 8) {
+export function createLines(root, empty, most = 8) {
   let shown = null;
 
-  function show(signals) {
+  function show(signals, none = empty) {
     const last = signals.slice(-most).reverse();
-    const content = JSON.stringify(last);
+    const content = JSON.stringify([last, none]);
     if (content === shown) return;
     shown = content;
     root.replaceChildren(...(last.length ? last.map(lineOf) : [element("li", "none", none)]));

@@ -5,13 +5,19 @@ import { createDetails } from "./details.js";
 import { byId, setHidden, setLink, setText } from "./dom.js";
 import { count, duration, seconds, stateInWords } from "./format.js";
 import { createGraph } from "./graph.js";
+import { createInside } from "./inside.js";
 import { createLedger } from "./ledger.js";
 import { createLines } from "./lines.js";
+import { createSamples } from "./samples.js";
 import { follow } from "./stream.js";
 
 const ENDED = new Set(["completed", "stopped", "failed"]);
 
-const graph = createGraph(byId("graph"), (name) => select(name === selected ? null : name));
+const samples = createSamples(byId("samples"));
+const graph = createGraph(byId("graph"), {
+  onStage: (name) => select(name === selected ? null : name),
+  onEdge: samples.open,
+});
 const details = createDetails(byId("details"), closeDetails);
 const charts = createCharts(byId("charts"));
 const ledger = createLedger(
@@ -20,6 +26,7 @@ const ledger = createLedger(
   byId("ledger-lines"),
   byId("passages"),
 );
+const inside = createInside(byId("inside"));
 const errors = createLines(byId("errors"), "None.");
 const letters = createLines(byId("letters"), "None.");
 
@@ -65,10 +72,12 @@ function show(now) {
   showSentence(now.sentence);
   graph.show(now);
   details.show(now, selected);
+  samples.show(now);
   charts.draw();
+  inside.show(now);
   ledger.show(now.ledger);
   errors.show(now.errors);
-  letters.show(now.last_dead_letters);
+  letters.show(now.last_dead_letters, now.samples || !now.dead_letters ? "None." : "Not shown.");
   setText(byId("letters-count"), now.dead_letters ? count(now.dead_letters) : "");
 }
 
