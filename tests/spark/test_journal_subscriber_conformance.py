@@ -17,7 +17,7 @@ from penstock.spark.journal import JournalReader
 from penstock.tck import Environment, verify_subscriber
 from tests.flow.explored.parties import ThreadForEachTask, Upstream
 from tests.spark.journals import Numbers, all_rows, numbered, open_journal
-from tests.tck.explorer.holding import Scenario, assert_holds
+from tests.tck.explorer.holding import BRIEFLY, Scenario, assert_holds
 
 POISON = "no number"
 THREE_ROWS = numbered(1, 4)
@@ -226,7 +226,7 @@ SCENARIOS: list[Scenario] = [
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> None:
-    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=1)
+    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=BRIEFLY)
 
 
 @pytest.mark.full

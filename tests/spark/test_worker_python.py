@@ -6,12 +6,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from penstock import Flow
 from penstock.spark.session.worker_python import worker_python
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ZIPS = "/spark/python/lib/pyspark.zip:/spark/python/lib/py4j-0.10.9.9-src.zip"
 SHOW = "import os, sys; print(sys.executable, os.environ['PYTHONPATH'])"
@@ -38,6 +41,11 @@ def test_sparks_workers_read_pyspark_as_it_is_installed() -> None:
     assert [row.place for row in rows.blocking()] == [f"1 {pyspark.__file__}"]
 
 
+def test_the_jvm_asks_it_for_sources_of_data_as_well(spark: SparkSession) -> None:
+    system = spark.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
+    assert system.getenv("PYSPARK_DRIVER_PYTHON") == worker_python()
+
+
 @pytest.mark.usefixtures("spark")
 def test_the_program_does_not_hand_it_on() -> None:
     assert os.environ.get("PYSPARK_PYTHON") != worker_python()
@@ -47,6 +55,9 @@ def test_the_program_does_not_hand_it_on() -> None:
     ("given", "left"),
     [
         (f"{ZIPS}:/spark/core.jar:/own", "/spark/core.jar:/own"),
+        (f"{ZIPS}:/core.jar:{ZIPS}:/core.jar:/o w*n", "/core.jar:/core.jar:/o w*n"),
+        (ZIPS, ""),
+        (":/own::/other:", ":/own::/other:"),
         ("/own:/other", "/own:/other"),
         ("", ""),
     ],

@@ -21,7 +21,7 @@ from penstock.flow import Flow
 from penstock.flow.engine import prefetch_subscriber
 from penstock.tck import Environment
 from tests.flow.explored.parties import Foreign, SerialSubscriber, ThreadForEachTask
-from tests.tck.explorer.holding import Scenario, assert_holds
+from tests.tck.explorer.holding import BRIEFLY, Scenario, assert_holds
 
 SUBJECT = [
     penstock.core,
@@ -237,7 +237,7 @@ SCENARIOS: list[Scenario] = [
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> None:
-    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=1)
+    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=BRIEFLY)
 
 
 @pytest.mark.full

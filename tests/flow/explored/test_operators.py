@@ -24,7 +24,7 @@ from penstock.flow import Emitter, Flow, Overflow, Retry
 from penstock.runtime import SystemClock
 from penstock.tck import Environment
 from tests.flow.explored.parties import Foreign, SerialSubscriber
-from tests.tck.explorer.holding import Scenario, assert_holds
+from tests.tck.explorer.holding import BRIEFLY, Scenario, assert_holds
 
 SUBJECT = [
     penstock.core,
@@ -782,7 +782,9 @@ EVERY_SCENARIO = pytest.mark.parametrize("scenario", [*SCENARIOS, *TIMED])
 
 @EVERY_SCENARIO
 def test_it_holds_under_schedules_with_one_preemption(scenario: Scenario) -> None:
-    assert_holds(scenario, SUBJECT, bound=1, seeds=(), budget=0.75, race_timers=scenario in TIMED)
+    assert_holds(
+        scenario, SUBJECT, bound=1, seeds=(), budget=BRIEFLY, race_timers=scenario in TIMED
+    )
 
 
 @pytest.mark.full

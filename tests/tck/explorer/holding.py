@@ -8,9 +8,12 @@ from typing import Any, Final, TypeAlias
 
 from penstock.tck import Environment, Verdict, explore
 
-__all__ = ["HELD", "Scenario", "assert_holds"]
+__all__ = ["BRIEFLY", "HELD", "Scenario", "assert_holds"]
 
 Scenario: TypeAlias = Callable[[Environment], None]
+BRIEFLY: Final = 0.35
+"""The seconds in which a scenario is tried every time: some dozens of schedules, in many cases all
+with one preemption. With ``--full``, it is tried for as long as it takes."""
 HELD: Final = (Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
 
 

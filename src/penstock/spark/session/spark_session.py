@@ -203,7 +203,8 @@ def _started(settings: SparkSettings) -> SparkSession:
         with (
             java_home("Spark") as home,
             _environment("JAVA_HOME", str(home)),
-            _environment("PYSPARK_DRIVER_PYTHON", sys.executable),
+            # With it, the JVM asks which sources of data there are, before the first query.
+            _environment("PYSPARK_DRIVER_PYTHON", worker_python()),
             _environment("PYSPARK_PYTHON", _python_of_workers(settings)),
             _addresses(master),
             unheard_by_jvm(),

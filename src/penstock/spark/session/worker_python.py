@@ -23,9 +23,20 @@ __all__ = ["worker_python"]
 
 LAUNCHER: Final = """\
 #!/bin/sh
-# Python without Spark's zips, which stand first: the packages that are installed are the same ones.
-PYTHONPATH=${PYTHONPATH#*/pyspark.zip:}
-PYTHONPATH=${PYTHONPATH#*/py4j-*-src.zip:}
+# Python without Spark's zips: the packages that are installed are the same ones. To one process,
+# Spark names them twice.
+path=$PYTHONPATH:
+left=
+set -f
+IFS=:
+for place in $path; do
+    case $place in
+    */lib/pyspark.zip | */lib/py4j-*-src.zip) ;;
+    *) left=$left:$place ;;
+    esac
+done
+unset IFS
+PYTHONPATH=${left#:}
 export PYTHONPATH
 # It says on the user's terminal what it does, and that is all. Its errors do not go that way.
 [ "$1 $2" = "-m pyspark.sql.streaming.transform_with_state_driver_worker" ] && exec >/dev/null
