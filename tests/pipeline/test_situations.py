@@ -146,10 +146,10 @@ def test_one_that_has_failed_says_so() -> None:
 # Through Spark.
 
 
-def numbers_on_spark(seen: list[int], work: Any) -> Pipeline:
+def numbers_on_spark(seen: list[int], work: Any, room: int = 40) -> Pipeline:
     def through_spark(numbers: Flow[int]) -> Any:
         rows = numbers.map(lambda number: (number,))
-        return rows.on_spark("number long", max_rows=40, batch_rows=20).map(work)
+        return rows.on_spark("number long", max_rows=room, batch_rows=20).map(work)
 
     return Pipeline(
         "situations",
@@ -196,3 +196,16 @@ def test_spark_starts_is_slow_completes_and_has_nothing_left_to_do(tmp_path: Pat
     assert status.situation == "nothing left to do"
     assert status.sentence == "Nothing was left to do: all of it had come through before."
     assert len(seen) == 200
+
+
+@pytest.mark.timeout(300)
+def test_rows_that_are_only_kept_for_a_rewind_wait_for_nothing(tmp_path: Path) -> None:
+    for _ in range(2):
+        seen: list[int] = []
+        watched = Watched(numbers_on_spark(seen, lambda row: row, 1_000), tmp_path / "checkpoint")
+        watched.run.start()
+        lags = []
+        while not watched.run.wait(0.01):
+            lags.append(watched.looked_at(1).lag)
+        lags.append(watched.ended().lag)
+    assert (seen, set(lags)) == ([], {None})

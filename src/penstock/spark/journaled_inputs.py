@@ -71,18 +71,27 @@ class JournaledInputs:
             self._inputs = [each.live for each in self._inputs]
         self._sources = list(map(after_journal, self._inputs, self.journals))
 
-    def record(self, leaving: ExitStack) -> None:
-        """Let the elements into their journals, after those that these have already."""
-        for each, journal, source in zip(self._inputs, self.journals, self._sources, strict=True):
-            self._record(each, journal, source, leaving)
+    def record(self, leaving: ExitStack, done: CheckpointProgress) -> None:
+        """Let the elements into their journals, after those that these have already.
+
+        Rows that Spark has ``done`` wait for nothing, though they may be kept.
+        """
+        parts = zip(self._inputs, self.journals, self._sources, done.positions, strict=True)
+        for each, journal, source, position in parts:
+            ages = RowAges()
+            if journal.end > position:
+                ages.note(journal.end)
+            self._ages.append(ages)
+            self._record(each, journal, source, ages, leaving)
 
     def _record(
-        self, each: SparkInput, journal: Journal, source: Publisher[Any], leaving: ExitStack
+        self,
+        each: SparkInput,
+        journal: Journal,
+        source: Publisher[Any],
+        ages: RowAges,
+        leaving: ExitStack,
     ) -> None:
-        ages = RowAges()
-        if journal.end > journal.start:
-            ages.note(journal.end)
-        self._ages.append(ages)
         converter = Converter(each.schema)
         recorder = JournalSubscriber(
             journal,

@@ -209,7 +209,7 @@ class SparkRun:
             plan.watch(self)
         leaving.callback(self._delivering.close)
         self._delivering.open(None if plan.checkpoint is None else checkpoint.begin_run())
-        self._inputs.record(leaving)
+        self._inputs.record(leaving, self._done)
         if self._stopped:
             return  # before Spark is started for nobody
         session = spark_session(plan.settings)
