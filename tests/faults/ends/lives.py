@@ -59,11 +59,22 @@ class Life:
                 *("--checkpoint", checkpoint or str(folder / "checkpoint"), *assignments),
             ],
             cwd=ROOT,
-            env={**os.environ, MARK: self._mark},
-            stdout=self._said,
-            stderr=self._said,
+            env={**os.environ, MARK: self._mark, "PYTHONFAULTHANDLER": "1"},
+            # A pipe, and no file: of what it says nothing is to be lost on a full disk.
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
             start_new_session=True,
         )
+        self._listening = threading.Thread(target=self._listen)
+        self._listening.start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        with self._said, self.process.stdout:
+            for line in self.process.stdout:
+                self._said.write(line)
+                self._said.flush()
 
     @property
     def rows(self) -> int:
@@ -118,7 +129,7 @@ class Life:
         """Wait until it and all that it has started are gone; the exit code."""
         code = self.process.wait(PATIENCE)
         self._poll(lambda: not marked(self._mark), PATIENCE)
-        self._said.close()
+        self._listening.join(PATIENCE)
         assert not marked(self._mark), "processes outlive the program that has started them"
         return code
 
