@@ -56,13 +56,13 @@ class PipelineProgram:
     """``penstock run`` in a session of its own, from wherever its checkpoint is."""
 
     def __init__(self, folder: Path, port: int, batch_rows: int) -> None:
-        self._folder = folder
         self._port = port
         self._batch_rows = batch_rows
         self._mark = uuid.uuid4().hex
         self._process: subprocess.Popen[bytes] | None = None
         for name in ("tmp", "checkpoint"):
             (folder / name).mkdir(exist_ok=True)
+        self._said = folder / "said"
         self.sink = folder / "rows"
         self.checkpoint = folder / "checkpoint"
         self.temporary = folder / "tmp"
@@ -74,7 +74,7 @@ class PipelineProgram:
         command += ["--set", f"batch_rows={self._batch_rows}"]
         command += ["--checkpoint", str(self.checkpoint)]
         environment = {**os.environ, MARK: self._mark, "TMPDIR": str(self.temporary)}
-        with (self._folder / "said").open("ab") as said:
+        with self._said.open("ab") as said:
             self._process = subprocess.Popen(
                 command,
                 cwd=ROOT,
@@ -96,6 +96,11 @@ class PipelineProgram:
         """None while it runs."""
         assert self._process is not None
         return self._process.poll()
+
+    def last_word(self) -> str:
+        """The last line that it has written."""
+        lines = self._said.read_text(errors="replace").splitlines()
+        return lines[-1] if lines else "without a word"
 
     def kill(self) -> int:
         """``kill -9`` of all its processes; how many are still there after a while."""

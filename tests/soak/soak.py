@@ -85,7 +85,8 @@ class Soak:
                     next_kill = time.time() + self.kill_every
                     self._kill()
             if self._program.exit_code != 0:
-                self.failures.append(f"the pipeline ended with {self._program.exit_code}")
+                code, said = self._program.exit_code, self._program.last_word()
+                self.failures.append(f"the pipeline ended with {code}: {said}")
             self._sample()
         finally:
             if self._program.exit_code is None:

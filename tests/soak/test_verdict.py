@@ -11,7 +11,15 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.soak.picture import POINTS, picture_of
-from tests.soak.verdict import GROWING, OUTCOME, SAMPLES, Sample, growths, verdict_of
+from tests.soak.verdict import (
+    GROWING,
+    OUTCOME,
+    SAMPLES,
+    WITHIN_A_LIFE,
+    Sample,
+    growths,
+    verdict_of,
+)
 
 LIFE = 600
 LENGTH = 7_200
@@ -22,8 +30,13 @@ def sample(seconds: int) -> Sample:
     starts = seconds % LIFE < 60
     watched = {name: 10.0 if starts else 200.0 * slack for name, (_, slack) in GROWING.items()}
     latency = {"p50": None, "p99": None} if starts else {"p50": 0.4, "p99": 1.2}
-    rates = {"taken": seconds * 50.0, "rate_found": 0.0 if starts else 50.0}
-    return {"seconds": float(seconds), **watched, **latency, **rates}
+    rates = {
+        "kills": float(seconds // LIFE),
+        "taken": seconds * 50.0,
+        "rate_found": 0.0 if starts else 50.0,
+    }
+    processors = {"program_cpu": 0.1, "jvm_cpu": 0.2, "workers_cpu": None}
+    return {"seconds": float(seconds), **watched, **latency, **rates, **processors}
 
 
 def samples(change: Callable[[Sample], None] = lambda each: None) -> list[Sample]:
@@ -35,7 +48,7 @@ def samples(change: Callable[[Sample], None] = lambda each: None) -> list[Sample
 
 def test_nothing_grows_in_a_pipeline_that_is_killed_again_and_again() -> None:
     assert [str(each) for each in growths(samples()) if not each.is_none] == []
-    assert len(growths(samples())) == len(GROWING)
+    assert len(growths(samples())) == len(GROWING) + len(WITHIN_A_LIFE)
 
 
 @pytest.mark.parametrize("name", GROWING)
@@ -45,6 +58,15 @@ def test_what_grows_by_a_third_in_two_hours_is_seen(name: str) -> None:
 
     grown = [each.what for each in growths(samples(grow)) if not each.is_none]
     assert grown == [GROWING[name][0]]
+
+
+@pytest.mark.parametrize("name", WITHIN_A_LIFE)
+def test_what_grows_by_a_third_from_each_start_to_the_next_kill_is_seen(name: str) -> None:
+    def grow(each: Sample) -> None:
+        each[name] = (each[name] or 0.0) * (1 + (each["seconds"] or 0.0) % LIFE / LIFE / 3)
+
+    grown = [each.what for each in growths(samples(grow)) if not each.is_none]
+    assert grown == [f"{GROWING[name][0]}, within a life"]
 
 
 def test_a_soak_of_some_minutes_says_nothing_about_growth() -> None:
@@ -73,6 +95,7 @@ def test_the_verdict_says_what_was_found_and_what_is_wrong(tmp_path: Path) -> No
         "2.00 h at 50 rows/s, 2 kills",
         "expected 360,000 rows, found 360,000: missing 0, doubled 0, wrong 0",
     ]
+    assert "processors: median of 0.30" in lines
     assert lines[-1] == "ok"
     write_soak(tmp_path, doubled=1)
     sound, lines = verdict_of(tmp_path)

@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -21,7 +22,7 @@ LONG_ENOUGH: Final = 1800.0
 MOST_GROWTH: Final = 0.10
 GROWING: Final = {
     "program_rss": ("memory of the program", 16 << 20),
-    "jvm_rss": ("memory of the JVM", 64 << 20),
+    "jvm_rss": ("memory of the JVM", 384 << 20),  # of its heap, each takes more or less
     "workers_rss": ("memory of the workers", 64 << 20),
     "program_descriptors": ("descriptors of the program", 2),
     "jvm_descriptors": ("descriptors of the JVM", 10),
@@ -37,11 +38,14 @@ GROWING: Final = {
     "temporary_folders": ("temporary folders", 1),
 }
 """What is watched, and how much of it is no growth: what one life differs from the next by."""
+LONG_LIFE: Final = 300.0
+WITHIN_A_LIFE: Final = {"program_rss": 16 << 20, "jvm_rss": 64 << 20, "workers_rss": 64 << 20}
+"""What could grow from start to kill and would not be seen over kills, with the same of it."""
 
 
 @dataclass(frozen=True)
 class Growth:
-    """The median of something in the second quarter of a soak, and in the last one."""
+    """The median of something in the second quarter of the time, and in the last one."""
 
     what: str
     before: float
@@ -55,7 +59,7 @@ class Growth:
 
     def __str__(self) -> str:
         mark = "ok" if self.is_none else "GROWS"
-        return f"{mark:<6} {self.what:<32} {self.before:>14,.0f} -> {self.after:>14,.0f}"
+        return f"{mark:<6} {self.what:<38} {self.before:>14,.0f} -> {self.after:>14,.0f}"
 
 
 def read_samples(folder: Path) -> list[Sample]:
@@ -77,6 +81,7 @@ def verdict_of(folder: Path) -> tuple[bool, list[str]]:
         *course_lines(outcome),
         *kill_lines(outcome["kills"]),
         *latency_lines(samples),
+        processor_line(samples),
         *(map(str, found) if found else ["growth is not judged: it was too short for that"]),
         *(f"FAILED {fault}" for fault in faults),
     ]
@@ -127,26 +132,46 @@ def latency_lines(samples: Sequence[Sample]) -> Iterator[str]:
             )
 
 
+def processor_line(samples: Sequence[Sample]) -> str:
+    """What all processes of the pipeline take together."""
+    names = ("program_cpu", "jvm_cpu", "workers_cpu")
+    cores = median(sum(each[name] or 0.0 for name in names) for each in samples)
+    return f"processors: median of {cores:.2f}"
+
+
 def growths(samples: Sequence[Sample]) -> list[Growth]:
     """Of all that is watched; none of a soak that was too short."""
-    length = samples[-1]["seconds"] or 0.0
-    if length < LONG_ENOUGH:
+    if (samples[-1]["seconds"] or 0.0) < LONG_ENOUGH:
         return []
-    return [
-        Growth(
-            words,
-            middle(samples, name, length / 4, length / 2),
-            middle(samples, name, length * 3 / 4, length),
-            slack,
-        )
-        for name, (words, slack) in GROWING.items()
+    whole = [
+        Growth(words, *quarters(samples, name), slack) for name, (words, slack) in GROWING.items()
     ]
+    return [*whole, *growths_within_lives(samples)]
 
 
-def middle(samples: Sequence[Sample], name: str, start: float, end: float) -> float:
-    """The median between two moments."""
-    return median(
-        value
+def growths_within_lives(samples: Sequence[Sample]) -> Iterator[Growth]:
+    """The same from a start to the next kill: of all lives that were long, the median."""
+    lives = [[*life] for _, life in groupby(samples, key=lambda each: each["kills"])]
+    long = [life for life in lives if length_of(life) >= LONG_LIFE]
+    for name, slack in WITHIN_A_LIFE.items() if long else ():
+        before, after = zip(*(quarters(life, name) for life in long), strict=True)
+        words = f"{GROWING[name][0]}, within a life"
+        yield Growth(words, median(before), median(after), slack)
+
+
+def length_of(samples: Sequence[Sample]) -> float:
+    return (samples[-1]["seconds"] or 0.0) - (samples[0]["seconds"] or 0.0)
+
+
+def quarters(samples: Sequence[Sample], name: str) -> tuple[float, float]:
+    """The median of the second quarter of the time, and that of the last one."""
+    start, length = samples[0]["seconds"] or 0.0, length_of(samples)
+    known = [
+        (((each["seconds"] or 0.0) - start) / length, value)
         for each in samples
-        if start <= (each["seconds"] or 0.0) < end and (value := each[name]) is not None
+        if (value := each[name]) is not None
+    ]
+    return (
+        median(value for moment, value in known if 0.25 <= moment < 0.5),
+        median(value for moment, value in known if moment >= 0.75),
     )

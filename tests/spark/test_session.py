@@ -16,6 +16,7 @@ from penstock.spark.session import reachable
 from penstock.spark.session.executors import TIMEOUT, executors_timeout
 from penstock.spark.session.reachable import hosts_of, require_connect_server, require_reachable
 from penstock.spark.session.spark_session import SparkSettings, SparkUnavailable, spark_session
+from penstock.spark.temporary_folder import PREFIX, TemporaryFolder
 from tests.held_port import held_port
 from tests.style.project import ROOT
 
@@ -59,6 +60,14 @@ def test_the_embedded_session_is_ready_for_streams(spark: SparkSession) -> None:
     manager = str(spark.conf.get("spark.sql.streaming.checkpointFileManagerClass"))
     assert manager.endswith(".FileSystemBasedCheckpointFileManager")
     assert spark.sparkContext.uiWebUrl is None
+
+
+def test_the_jvm_has_its_temporary_files_where_nobody_removes_them(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    place = Path(jvm.java.lang.System.getProperty("java.io.tmpdir"))
+    assert place.name.startswith(PREFIX)
+    TemporaryFolder().remove()
+    assert {path.name.partition("-")[0] for path in place.iterdir()} >= {"blockmgr", "spark"}
 
 
 def test_the_processes_of_spark_run_the_python_of_this_one(spark: SparkSession) -> None:
