@@ -20,6 +20,7 @@ from typing import NoReturn
 from tools.audit import look_for_faults, write_bill
 from tools.environment import Environment, Problem, say
 from tools.java import QUESTION, provide_java
+from tools.release import set_release, try_as_stranger, what_is_left
 
 ROOT = Path(__file__).resolve().parent
 OLDEST_PYTHON = (3, 11)
@@ -164,6 +165,11 @@ def build_distributions(environment: Environment, arguments: list[str]) -> int:
     """Build the source distribution, and the wheel from that, into dist."""
     refuse(arguments)
     environment.prepare()
+    return make_distributions(environment)
+
+
+def make_distributions(environment: Environment) -> int:
+    """Build both, in an environment that is prepared."""
     folder = environment.root / "dist"
     shutil.rmtree(folder, ignore_errors=True)
     commands = (
@@ -179,6 +185,19 @@ def build_distributions(environment: Environment, arguments: list[str]) -> int:
     for built in sorted(folder.iterdir()):
         print(built)
     return 0
+
+
+def make_release(environment: Environment, arguments: list[str]) -> int:
+    """Make a release, such as 0.2.0: version, changelog, dist; try it, and say what is left."""
+    if len(arguments) != 1:
+        raise Problem("a release has a version: python3 dev.py release 0.2.0")
+    environment.prepare("release")
+    set_release(environment, arguments[0])
+    code = make_distributions(environment)
+    if not code:
+        try_as_stranger(environment, environment.root / "dist")
+        print(what_is_left(arguments[0]))
+    return code
 
 
 def show_java(environment: Environment, arguments: list[str]) -> int:
@@ -226,6 +245,7 @@ COMMANDS: dict[str, Callable[[Environment, list[str]], int]] = {
     "bench": run_benchmarks,
     "docs": build_docs,
     "build": build_distributions,
+    "release": make_release,
     "java": show_java,
     "audit": run_audit,
     "lock": write_locks,

@@ -64,10 +64,14 @@ def test_a_file_that_is_there_is_left_as_it_is_and_no_other_is_written(
     assert mine.read_text() == "mine"
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    done = deploy("docker", tmp_path / "nowhere")
+def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_named(
+    tmp_path: Path,
+) -> None:
+    assert deploy("docker", tmp_path / "new").exit_code == 0
+    assert (tmp_path / "new" / "Dockerfile").exists()
+    done = deploy("docker", tmp_path / "no" / "where")
     assert done.exit_code == 2
-    assert "nowhere" in done.output
+    assert f"{tmp_path}/no/where cannot be written: No such file or directory" in done.output
 
 
 # systemd
@@ -215,24 +219,11 @@ def test_rules_and_board_name_metrics_and_labels_that_exist(expression: str, wor
     assert set(SHOWN.findall(words)) <= known
 
 
-def test_each_metric_is_on_the_board_or_in_a_rule_or_said_to_be_for_others() -> None:
-    used = {name for expression, _ in EXPRESSIONS for name in NAME.findall(expression)}
-    assert LABELS.keys() - used == FOR_OTHERS
-
-
-FOR_OTHERS: Final = {
-    "penstock_uptime_seconds",
-    "penstock_edge_requested_total",
-    "penstock_edge_delivered_total",
-    "penstock_edge_idle_ratio",
-    "penstock_batch_number",
-    "penstock_state_store_rows",
-    "penstock_state_store_late_total",
-    "penstock_ledger_taken_total",
-    "penstock_ledger_delivered_total",
-    "penstock_ledger_causes_total",
-}
-"""For those who look for a cause; by the board and the rules, one sees that there is one."""
+def test_each_metric_that_the_documentation_wakes_somebody_for_has_an_alert() -> None:
+    page = (ROOT / "docs" / "metrics.md").read_text().partition("## What to be woken for")[2]
+    named = {name for line in page.splitlines() if line[:2] == "| " for name in NAME.findall(line)}
+    alerted = {name for alert in alerts() for name in NAME.findall(alert["expr"])}
+    assert named <= alerted | {"penstock_stage_slowest"}  # which says for whom the others wait
 
 
 def test_each_alert_has_a_section_that_says_what_to_do() -> None:

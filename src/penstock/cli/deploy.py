@@ -26,9 +26,9 @@ PLACES: Final = {
 @click.argument("place", type=click.Choice([*PLACES]))
 @click.option(
     "--into",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="The folder in which the files are written; else this one.",
+    help="The folder in which the files are written, made if it is not there; else this one.",
 )
 def command(place: str, into: Path) -> None:
     """Write the files that run a pipeline for months.
@@ -40,11 +40,12 @@ def command(place: str, into: Path) -> None:
     for name in written:
         if (into / name).exists():
             raise BadInput(f"{into / name} is there already; name another folder by --into")
-    for name, source in written.items():
-        try:
+    try:
+        into.mkdir(exist_ok=True)
+        for name, source in written.items():
             (into / name).write_bytes(source.read_bytes())
-        except OSError as error:
-            raise BadInput(f"{into / name} cannot be written: {error.strerror}") from None
+    except OSError as error:
+        raise BadInput(f"{error.filename} cannot be written: {error.strerror}") from None
     click.echo(f"{into} has {', '.join(written)}; when they are as you want them:")
     click.echo(f"  {PLACES[place]}")
 

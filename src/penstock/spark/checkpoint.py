@@ -106,7 +106,7 @@ class Checkpoint:
         if found is None:
             self._require_free()
             return False
-        require_same(self.place, about(name, inputs), found)
+        require_same(self.place, name, inputs, found)
         return True
 
     def hold(self) -> Callable[[], None]:

@@ -6,9 +6,19 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-__all__ = ["ABOUT", "REMEDY", "STREAM", "CheckpointError", "about", "require_same"]
+__all__ = [
+    "ABOUT",
+    "FORMAT",
+    "REMEDY",
+    "STREAM",
+    "CheckpointError",
+    "about",
+    "read_about",
+    "require_same",
+]
 
 FORMAT: Final = 1
+"""Of all that is in a checkpoint; it is raised when an earlier version could misread it."""
 ABOUT: Final = "pipeline.json"
 STREAM: Final = "stream of "
 """How an input is called that Spark reads itself; no schema begins so."""
@@ -24,26 +34,33 @@ def about(name: str, inputs: Sequence[str]) -> dict[str, Any]:
     return {"format": FORMAT, "name": name, "inputs": list(inputs)}
 
 
-def require_same(place: str, mine: dict[str, Any], text: str) -> None:
-    """Refuse a checkpoint that says other things of its pipeline than ``mine``."""
+def read_about(place: str, text: str) -> tuple[str, list[str]]:
+    """The name of the pipeline and its inputs; refuses what this version does not know."""
     try:
         found = json.loads(text)
-        others = {key: found[key] for key in mine}
+        format_found = int(found["format"])
+        if format_found > FORMAT:
+            raise CheckpointError(
+                f"the checkpoint {place} was written by a later version of penstock: it has format "
+                f"{format_found}, and this version knows {FORMAT}; run that version, or a later one"
+            )
+        return str(found["name"]), [str(each) for each in found["inputs"]]
     except (ValueError, KeyError, TypeError):
         raise CheckpointError(f"{place}/{ABOUT} is damaged; {REMEDY}") from None
-    if others["format"] != mine["format"]:
+
+
+def require_same(place: str, name: str, inputs: Sequence[str], text: str) -> None:
+    """Refuse a checkpoint of another pipeline, or of one that read something else."""
+    other_name, other_inputs = read_about(place, text)
+    if other_name != name:
         raise CheckpointError(
-            f"the checkpoint {place} was written by another version of penstock; {REMEDY}"
+            f"the checkpoint {place} belongs to the pipeline {other_name!r}, not to "
+            f"{name!r}; name another place, or give the pipeline its old name"
         )
-    if others["name"] != mine["name"]:
+    if other_inputs != [*inputs]:
         raise CheckpointError(
-            f"the checkpoint {place} belongs to the pipeline {others['name']!r}, not to "
-            f"{mine['name']!r}; name another place, or give the pipeline its old name"
-        )
-    if others["inputs"] != mine["inputs"]:
-        raise CheckpointError(
-            f"the checkpoint {place} was made for the {what_is(others['inputs'])}, the "
-            f"pipeline now has the {what_is(mine['inputs'])}; name another place, or keep what "
+            f"the checkpoint {place} was made for the {what_is(other_inputs)}, the "
+            f"pipeline now has the {what_is(inputs)}; name another place, or keep what "
             "it reads"
         )
 

@@ -7,7 +7,6 @@ refuse a checkpoint that is older than they are.
 
 from __future__ import annotations
 
-import json
 import os
 import tarfile
 import time
@@ -18,7 +17,13 @@ from typing import Final, NamedTuple
 
 from penstock.spark.checkpoint import HELD, SPARK, Checkpoint
 from penstock.spark.checkpoint_files import is_local
-from penstock.spark.checkpoint_owner import ABOUT, REMEDY, STREAM, CheckpointError
+from penstock.spark.checkpoint_owner import (
+    ABOUT,
+    REMEDY,
+    STREAM,
+    CheckpointError,
+    read_about,
+)
 from penstock.spark.journal.errors import JournalError, JournalInUse, JournalUnusable
 from penstock.spark.journal.local_store import LOCK
 from penstock.spark.journal.reader import JournalReader
@@ -192,11 +197,8 @@ def owner_of(checkpoint: Checkpoint) -> tuple[str, tuple[str, ...]]:
     text = checkpoint.remembered(ABOUT)
     if text is None:
         raise CheckpointError(f"{checkpoint.place} holds no checkpoint: there is no {ABOUT}")
-    try:
-        found = json.loads(text)
-        return str(found["name"]), tuple(map(str, found["inputs"]))
-    except (ValueError, KeyError, TypeError):
-        raise CheckpointError(f"{checkpoint.place}/{ABOUT} is damaged; {REMEDY}") from None
+    name, inputs = read_about(checkpoint.place, text)
+    return name, tuple(inputs)
 
 
 def journals_of(checkpoint: Checkpoint, inputs: tuple[str, ...]) -> list[JournalRowCount]:

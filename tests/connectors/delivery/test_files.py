@@ -214,7 +214,7 @@ def test_a_checkpoint_that_was_restored_is_refused(file: Path, options: dict[str
             lambda file: record_of(file).write_text(
                 json.dumps({"format": 2, "length": 0, "tail": "", "mark": None})
             ),
-            "was written by another version",
+            "was written by a later version",
         ),
         (lambda file: record_of(file).unlink(), "has 10 bytes, and no late.jsonl.delivery beside"),
     ],

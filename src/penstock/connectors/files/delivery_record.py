@@ -102,13 +102,13 @@ class DeliveryRecord:
         path = record_of(file)
         try:
             found: Any = json.loads(path.read_bytes())
-            version, length, tail, mark = (
-                found[name] for name in ("format", "length", "tail", "mark")
-            )
-            if version != FORMAT:
+            if int(found["format"]) > FORMAT:
                 raise DeliveryRefused(
-                    f"{path} was written by another version of penstock; {REMEDY}"
+                    f"{path} was written by a later version of penstock: it has format "
+                    f"{found['format']}, and this version knows {FORMAT}; run that version, or a "
+                    "later one"
                 )
+            length, tail, mark = (found[name] for name in ("length", "tail", "mark"))
             if not isinstance(mark, str | None):
                 raise ValueError
             return cls(read_part(length, tail), mark, RotationRecord.read(found.get("rotated", {})))
