@@ -15,6 +15,7 @@ from penstock.observe import (
     LedgerLine,
     Observer,
     Passage,
+    PastRun,
     SampleRow,
     Signal,
     StageStatus,
@@ -60,6 +61,7 @@ class DrivenPipeline:
     passages: tuple[Passage, ...] = ()
     more_sinks: tuple[str, ...] = ()
     samples: bool = True
+    runs: tuple[PastRun, ...] = ()
     looks: int = 0
     time: VirtualTime = field(default_factory=VirtualTime)
 
@@ -120,6 +122,7 @@ class DrivenPipeline:
                     FlowSegments("from spark to sinks", ("on_spark",)),
                 ),
             ),
+            runs=self.runs,
             checkpoint=self.checkpoint,
             errors=self.errors,
             dead_letters=self.dead_letters,

@@ -186,6 +186,7 @@ LOCKS = {
     "observe/observer.py",
     "pipeline/assembly.py",
     "pipeline/run.py",
+    "pipeline/run_log.py",
     "pipeline/sink_accounts.py",
     "pipeline/sinks.py",
     "runtime/system_clock.py",

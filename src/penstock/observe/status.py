@@ -16,6 +16,7 @@ __all__ = [
     "EdgeStatus",
     "EngineStatus",
     "FlowSegments",
+    "PastRun",
     "Point",
     "SampleRow",
     "Signal",
@@ -161,6 +162,27 @@ class EngineStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class PastRun:
+    """A run of this pipeline, as its checkpoint has it.
+
+    ``began``    in seconds since 1970
+    ``seconds``  how long it took; of one that was killed, as far as it was seen
+    ``state``    how it ended: ``completed``, ``stopped``, ``failed``, ``killed``; or ``running``
+
+    The figures are what it did itself; ``None`` where nobody knows.
+    """
+
+    began: float
+    seconds: float
+    state: str
+    taken: int | None = None
+    delivered: int | None = None
+    dead_letters: int | None = None
+    lost: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """What the charts have of one moment; ``at`` in seconds since 1970."""
 
@@ -183,6 +205,7 @@ class Status:
     ``latencies``   the seconds that rows took from the journal to the sinks, since the last status
     ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
     ``kept``        the state of each operator that has some
+    ``runs``        the last runs with this checkpoint, this one included, the newest last
     ``engine``      what else is known of what lies between sources and sinks
     ``spark_page``  the address of Spark's own page, if it has one
     ``samples``     whether elements may be shown
@@ -204,6 +227,7 @@ class Status:
     last_dead_letters: tuple[Signal, ...] = ()
     kept: tuple[StateSize, ...] = ()
     engine: EngineStatus = field(default_factory=EngineStatus)
+    runs: tuple[PastRun, ...] = ()
     spark_page: str | None = None
     samples: bool = True
     pipeline: str = ""

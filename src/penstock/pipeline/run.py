@@ -55,6 +55,7 @@ class PipelineRun:
         self._fan = SinkFanOut(heard)
         self._came_through = False
         self._over = threading.Event()
+        self._has_ended = False
         self._ending = threading.Lock()
         self._last_watched: Status | None = None
 
@@ -185,7 +186,7 @@ class PipelineRun:
 
     @property
     def _phase(self) -> Phase:
-        if not self._over.is_set():
+        if not self._has_ended:
             return "running"
         return "completed" if self._came_through else "broken"
 
@@ -245,16 +246,24 @@ class PipelineRun:
     ) -> bool:
         """The first who calls this says how it ends; whether this call did."""
         with self._ending:
-            if self._over.is_set():
+            if self._has_ended:
                 return False
+            self._has_ended = True
             self._state, self._error, self._came_through = state, error, came_through
             if error is not None:
                 self._errors.add(in_words(error))
-            self._over.set()
+        self._log_end(state, error)
+        self._over.set()
         if not came_through:
             self._batches.stop()
             self._engine.close_sinks()
         return True
+
+    def _log_end(self, state: State, error: Exception | None) -> None:
+        try:
+            self._engine.log_end(state, error, self._sinks, self._phase)
+        except Exception as failure:
+            report_undelivered(failure, f"the end of {self.name} could not be written down")
 
 
 @contextmanager
