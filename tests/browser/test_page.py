@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from penstock.cli.progress import duration
-from penstock.observe import Observer, Passage, PastRun, Signal
+from penstock.observe import MachineStatus, Observer, Passage, PastRun, Signal
 from penstock.observe.dashboard import Dashboard
 from penstock.observe.ledger import WORDS, equation, is_worth_a_word
 from tests.browser.chromium import PATIENCE, expect, running_browser
@@ -407,6 +407,26 @@ def test_the_runs_of_the_pipeline_stand_on_the_page_the_newest_on_top(
     )
     expect(runs.locator(".hint")).to_be_hidden()
     expect(runs.locator("img")).to_have_count(0)
+
+
+def test_the_machine_says_who_takes_what_and_what_is_not_known(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    machine = page.locator("#machine")
+    expect(machine.locator(".pairs div")).to_have_text(
+        [
+            "this program0.4 of 2 processors, 212 MB of memory",
+            "Spark's JVM1.1 of 2 processors, 1.4 GB of memory",
+            "Python workers (3)310 MB of memory",
+            "disk8.1 GB left at the checkpoint, 16% of it",
+        ]
+    )
+    pipeline.machine = MachineStatus(note="Processors and memory are known on Linux alone.")
+    observer.sample()
+    expect(machine).to_contain_text("known on Linux alone")
+    pipeline.machine = MachineStatus()
+    observer.sample()
+    expect(machine).to_be_hidden()
 
 
 def test_a_stage_opens_and_closes_by_the_keyboard(page: Page) -> None:

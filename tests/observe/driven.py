@@ -13,9 +13,11 @@ from penstock.observe import (
     FlowSegments,
     Ledger,
     LedgerLine,
+    MachineStatus,
     Observer,
     Passage,
     PastRun,
+    ProcessUse,
     SampleRow,
     Signal,
     StageStatus,
@@ -43,6 +45,18 @@ EDGES = [
 ]
 
 
+MACHINE = MachineStatus(
+    (
+        ProcessUse("this program", 1, 0.42, 212_000_000),
+        ProcessUse("Spark's JVM", 1, 1.07, 1_400_000_000),
+        ProcessUse("Python workers", 3, None, 310_000_000),
+    ),
+    cores=2,
+    disk_free=8_100_000_000,
+    disk_total=50_000_000_000,
+)
+
+
 @dataclass
 class DrivenPipeline:
     """``slow`` is the stage for which all before it wait; each look finds more elements passed."""
@@ -62,6 +76,7 @@ class DrivenPipeline:
     more_sinks: tuple[str, ...] = ()
     samples: bool = True
     runs: tuple[PastRun, ...] = ()
+    machine: MachineStatus = MACHINE
     looks: int = 0
     time: VirtualTime = field(default_factory=VirtualTime)
 
@@ -123,6 +138,7 @@ class DrivenPipeline:
                 ),
             ),
             runs=self.runs,
+            machine=self.machine,
             checkpoint=self.checkpoint,
             errors=self.errors,
             dead_letters=self.dead_letters,

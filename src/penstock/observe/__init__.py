@@ -12,6 +12,8 @@
 ``situation.py``   in which situation a pipeline is, and how to say so in a sentence that its
                    figures bear out
 ``observer.py``    samples the status of a pipeline, and knows the last day
+``machine.py``     what a run takes of its machine: processors and memory by process, and the disk
+                   that is left
 ``chart_rings.py`` the points of the charts for five minutes, an hour and a day, in memory that
                    never grows
 ``dashboard/``     the page that shows a running pipeline, for the one who runs it
@@ -25,8 +27,10 @@ from penstock.observe.status import (
     EdgeStatus,
     EngineStatus,
     FlowSegments,
+    MachineStatus,
     PastRun,
     Point,
+    ProcessUse,
     SampleRow,
     Signal,
     StageStatus,
@@ -43,10 +47,12 @@ __all__ = [
     "FlowSegments",
     "Ledger",
     "LedgerLine",
+    "MachineStatus",
     "Observer",
     "Passage",
     "PastRun",
     "Point",
+    "ProcessUse",
     "SampleRow",
     "Signal",
     "StageStatus",

@@ -16,8 +16,10 @@ __all__ = [
     "EdgeStatus",
     "EngineStatus",
     "FlowSegments",
+    "MachineStatus",
     "PastRun",
     "Point",
+    "ProcessUse",
     "SampleRow",
     "Signal",
     "StageStatus",
@@ -162,6 +164,37 @@ class EngineStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """What processes of one kind take together.
+
+    ``cores``   processors that were busy with them since the last look; ``None`` at the first one
+    ``memory``  bytes, what they share counted for each
+    """
+
+    name: str
+    processes: int
+    cores: float | None
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineStatus:
+    """What the run takes of its machine.
+
+    ``cores``      processors that the machine has
+    ``disk_free``  bytes that are left where the checkpoint is, of ``disk_total``; ``None`` if it is
+                   not on this machine
+    ``note``       what is not known here, in a sentence
+    """
+
+    processes: tuple[ProcessUse, ...] = ()
+    cores: int | None = None
+    disk_free: int | None = None
+    disk_total: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class PastRun:
     """A run of this pipeline, as its checkpoint has it.
 
@@ -206,6 +239,7 @@ class Status:
     ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
     ``kept``        the state of each operator that has some
     ``runs``        the last runs with this checkpoint, this one included, the newest last
+    ``machine``     what the run takes of its machine
     ``engine``      what else is known of what lies between sources and sinks
     ``spark_page``  the address of Spark's own page, if it has one
     ``samples``     whether elements may be shown
@@ -228,6 +262,7 @@ class Status:
     kept: tuple[StateSize, ...] = ()
     engine: EngineStatus = field(default_factory=EngineStatus)
     runs: tuple[PastRun, ...] = ()
+    machine: MachineStatus = field(default_factory=MachineStatus)
     spark_page: str | None = None
     samples: bool = True
     pipeline: str = ""

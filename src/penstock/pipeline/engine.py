@@ -61,6 +61,10 @@ class Engine(Protocol):
     def flow(self) -> Publisher[Any]:
         """What the sinks are subscribed to."""
 
+    @property
+    def checkpoint_place(self) -> str | None:
+        """Where its checkpoint is, if it has one."""
+
     def require_own_checkpoint(self) -> None:
         """Refuse the checkpoint of another pipeline, or one that it could not go on from."""
 
@@ -99,8 +103,10 @@ class LocalEngine:
             gives_one_for_each(assembly.flow, entrance) for entrance in assembly.entrances.values()
         )
 
+    checkpoint_place = None
+
     def require_own_checkpoint(self) -> None:
-        """It has none."""
+        """It has no checkpoint."""
 
     def open_sinks(self) -> None:
         """There is nothing else that could keep it from starting."""

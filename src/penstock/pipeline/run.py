@@ -14,6 +14,7 @@ from penstock.core import AsyncSubscriber
 from penstock.delivery.contract import as_error
 from penstock.flow.base_flow import uses_spark
 from penstock.flow.engine.call_site import note
+from penstock.observe.machine import MachineMeter
 from penstock.observe.meters import RecentWords, SinkMeter, SourceMeter, in_words
 from penstock.observe.notebook import NotebookProgress, drawn_status
 from penstock.observe.observer import Observer
@@ -46,6 +47,7 @@ class PipelineRun:
             self._sink(name, made) for name, made in self._assembly.element_sinks.items()
         ]
         self._engine.watch_sinks(self._sinks)
+        self._machine = MachineMeter(self._engine.checkpoint_place)
         # Of sinks that Spark serves no signal tells: the end of the flow is theirs.
         heard = self._sinks or [SinkMeter("end", None, EndListener(), None, self._sink_ended)]
         self._open_sinks = set(heard)
@@ -172,6 +174,7 @@ class PipelineRun:
             stages=(*status.stages, *sinks, *spark_stages),
             edges=(*status.edges, *spark_edges),
             errors=self._errors.signals(),
+            machine=self._machine.status(),
         )
         return status if self._samples else status.without_samples()
 

@@ -72,6 +72,11 @@ class SparkEngine:
         """What happens on Spark, as data."""
         return self._plan
 
+    @property
+    def checkpoint_place(self) -> str | None:
+        """Where it goes on from when it is run again."""
+        return self._plan.checkpoint
+
     def require_own_checkpoint(self) -> None:
         """Refuse the checkpoint of another pipeline, or one that it could not go on from."""
         if self._plan.checkpoint is not None:

@@ -8,6 +8,7 @@ import { createGraph } from "./graph.js";
 import { createInside } from "./inside.js";
 import { createLedger } from "./ledger.js";
 import { createLines } from "./lines.js";
+import { createMachine } from "./machine.js";
 import { createRuns } from "./runs.js";
 import { createSamples } from "./samples.js";
 import { follow } from "./stream.js";
@@ -28,6 +29,7 @@ const ledger = createLedger(
   byId("passages"),
 );
 const inside = createInside(byId("inside"));
+const machine = createMachine(byId("machine"));
 const runs = createRuns(byId("runs"));
 const errors = createLines(byId("errors"), "None.");
 const letters = createLines(byId("letters"), "None.");
@@ -77,6 +79,7 @@ function show(now) {
   samples.show(now);
   charts.draw();
   inside.show(now);
+  machine.show(now);
   runs.show(now);
   ledger.show(now.ledger);
   errors.show(now.errors);
