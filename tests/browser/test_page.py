@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import httpx
 import pytest
 
 from penstock.cli.progress import duration
-from penstock.observe import Observer, Passage, Signal
+from penstock.observe import MachineStatus, Observer, Passage, PastRun, Signal
 from penstock.observe.dashboard import Dashboard
 from penstock.observe.ledger import WORDS, equation, is_worth_a_word
 from tests.browser.chromium import PATIENCE, expect, running_browser
@@ -357,6 +358,75 @@ def test_the_inside_of_the_engine_has_phases_times_state_and_segments(
     )
     page.set_viewport_size({"width": PHONE, "height": 844})
     page.wait_for_function(NOTHING_STANDS_OUT)
+
+
+def test_the_charts_show_five_minutes_an_hour_or_a_day(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    title, buttons = page.locator("#charts-title"), page.locator("#periods button")
+    expect(title).to_have_text("Last five minutes")
+    expect(buttons).to_have_text(["5 min", "1 hour", "24 hours"])
+    for _ in range(30):
+        pipeline.time.advance(5)
+        observer.sample()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rpartition("/")[2]))
+    buttons.nth(1).press("Enter")
+    expect(title).to_have_text("Last hour")
+    expect(buttons.nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".chart .value").nth(2)).to_have_text("1,280")
+    buttons.nth(2).click()
+    expect(title).to_have_text("Last 24 hours")
+    expect(page.locator(".chart .value").nth(2)).to_have_text("1,280")
+    buttons.nth(0).click()
+    expect(title).to_have_text("Last five minutes")
+    assert asked == ["history?seconds=3600", "history?seconds=86400"]
+    page.set_viewport_size({"width": PHONE, "height": 844})
+    page.wait_for_function(NOTHING_STANDS_OUT)
+
+
+def test_the_runs_of_the_pipeline_stand_on_the_page_the_newest_on_top(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    runs = page.locator("#runs")
+    expect(runs.locator(".hint")).to_contain_text("Runs are kept with a checkpoint")
+    began = datetime(2026, 11, 3, 12, 5).timestamp()
+    pipeline.runs = (
+        PastRun(began, 90.0, "killed", 1_204, 1_190, 0, 0),
+        PastRun(began + 100, 3.0, "failed", 5, None, 2, 0, error=MARKUP),
+        PastRun(began + 200, 61.0, "running"),
+    )
+    observer.sample()
+    failed = "taken 5, delivered not known, dead letters 2, lost 0"
+    expect(runs.locator("li")).to_have_text(
+        [
+            "Nov 3, 2026, 12:08running00:01:01",
+            f"Nov 3, 2026, 12:06failed00:00:03{failed}{MARKUP}",
+            "Nov 3, 2026, 12:05killedafter 00:01:30 or moretaken 1,204, delivered 1,190, lost 0",
+        ]
+    )
+    expect(runs.locator(".hint")).to_be_hidden()
+    expect(runs.locator("img")).to_have_count(0)
+
+
+def test_the_machine_says_who_takes_what_and_what_is_not_known(
+    page: Page, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    machine = page.locator("#machine")
+    expect(machine.locator(".pairs div")).to_have_text(
+        [
+            "this program0.4 of 2 processors, 212 MB of memory",
+            "Spark's JVM1.1 of 2 processors, 1.4 GB of memory",
+            "Python workers (3)310 MB of memory",
+            "disk8.1 GB left at the checkpoint, 16% of it",
+        ]
+    )
+    pipeline.machine = MachineStatus(note="Processors and memory are known on Linux alone.")
+    observer.sample()
+    expect(machine).to_contain_text("known on Linux alone")
+    pipeline.machine = MachineStatus()
+    observer.sample()
+    expect(machine).to_be_hidden()
 
 
 def test_a_stage_opens_and_closes_by_the_keyboard(page: Page) -> None:

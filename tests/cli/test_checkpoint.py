@@ -72,7 +72,10 @@ def test_it_says_whose_it_is_how_far_it_has_come_and_what_waits(done: Path) -> N
     (journal,) = found["journals"]
     assert journal["end"] >= 25
     assert journal["waiting"] == journal["end"] - 10 * (found["done"] + 1)
+    (run,) = found["runs"]
+    assert (run["state"], run["lost"]) == ("stopped", 0)
     text = called("show", done).stdout
+    assert ", stopped after 00:0" in text
     assert f"batch {found['done']} is done" in text
     assert f"{journal['waiting']} rows wait, up to row {journal['end']}" in text
     assert "in use     no" in text

@@ -13,8 +13,11 @@ from penstock.observe import (
     FlowSegments,
     Ledger,
     LedgerLine,
+    MachineStatus,
     Observer,
     Passage,
+    PastRun,
+    ProcessUse,
     SampleRow,
     Signal,
     StageStatus,
@@ -42,6 +45,18 @@ EDGES = [
 ]
 
 
+MACHINE = MachineStatus(
+    (
+        ProcessUse("this program", 1, 0.42, 212_000_000),
+        ProcessUse("Spark's JVM", 1, 1.07, 1_400_000_000),
+        ProcessUse("Python workers", 3, None, 310_000_000),
+    ),
+    cores=2,
+    disk_free=8_100_000_000,
+    disk_total=50_000_000_000,
+)
+
+
 @dataclass
 class DrivenPipeline:
     """``slow`` is the stage for which all before it wait; each look finds more elements passed."""
@@ -60,6 +75,8 @@ class DrivenPipeline:
     passages: tuple[Passage, ...] = ()
     more_sinks: tuple[str, ...] = ()
     samples: bool = True
+    runs: tuple[PastRun, ...] = ()
+    machine: MachineStatus = MACHINE
     looks: int = 0
     time: VirtualTime = field(default_factory=VirtualTime)
 
@@ -120,6 +137,8 @@ class DrivenPipeline:
                     FlowSegments("from spark to sinks", ("on_spark",)),
                 ),
             ),
+            runs=self.runs,
+            machine=self.machine,
             checkpoint=self.checkpoint,
             errors=self.errors,
             dead_letters=self.dead_letters,

@@ -127,6 +127,21 @@ def test_the_status_of_now_is_there_for_programs(program: httpx.Client, observer
     assert program.get("/status").json() == plain(observer.status)
 
 
+def test_history_has_an_hour_and_a_day_as_well_and_nothing_else(
+    browser: httpx.Client, pipeline: DrivenPipeline, observer: Observer
+) -> None:
+    for _ in range(50):
+        pipeline.time.advance(5)
+        observer.sample()
+    lengths = {
+        seconds: len(browser.get(f"/history?seconds={seconds}").json()["at"])
+        for seconds in (300, 3600, 86400)
+    }
+    assert lengths == {300: 51, 3600: 51, 86400: 5}
+    refused = browser.get("/history?seconds=7")
+    assert (refused.status_code, refused.text) == (400, "seconds is 300 or 3600 or 86400\n")
+
+
 def test_history_has_the_points_of_the_charts_by_field(
     browser: httpx.Client, pipeline: DrivenPipeline, observer: Observer
 ) -> None:

@@ -13,7 +13,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from prometheus_client.parser import text_string_to_metric_families
 
 from penstock.api import UNBOUNDED
-from penstock.observe import EngineStatus, Observer, Status
+from penstock.observe import EngineStatus, MachineStatus, Observer, Status
 from penstock.observe.ledger import WORDS
 from penstock.observe.metrics import METRICS, MetricsUnavailable
 from penstock.observe.metrics.opentelemetry import instrument
@@ -80,6 +80,9 @@ def test_the_metrics_say_what_the_view_says(pipeline: DrivenPipeline, observer: 
     assert values[labelled("penstock_batch_phase_seconds", phase="compute")] == 0.25
     assert values[labelled("penstock_watermark_seconds")] == 1_767_226_089
     assert values[labelled("penstock_checkpoint_age_seconds")] == 1.4
+    assert values[labelled("penstock_process_cpu", process="Spark's JVM")] == 1.07
+    assert values[labelled("penstock_process_memory_bytes", process="this program")] == 212e6
+    assert values[labelled("penstock_checkpoint_free_bytes")] == 8.1e9
     kept = {"operator": "dropDuplicates"}
     assert values[labelled("penstock_state_store_rows", **kept)] == pipeline.passed
     assert values[labelled("penstock_state_store_memory_bytes", **kept)] == 2_345_678
@@ -126,6 +129,7 @@ def test_what_is_not_known_or_has_no_bound_is_left_out() -> None:
             lag=None,
             latencies=(),
             engine=EngineStatus(),
+            machine=MachineStatus(),
         )
 
     pipeline.lost = None
@@ -143,6 +147,9 @@ def test_what_is_not_known_or_has_no_bound_is_left_out() -> None:
         "penstock_batch_phase_seconds",
         "penstock_watermark_seconds",
         "penstock_checkpoint_age_seconds",
+        "penstock_process_cpu",
+        "penstock_process_memory_bytes",
+        "penstock_checkpoint_free_bytes",
         "penstock_state_store_rows",
         "penstock_state_store_memory_bytes",
         "penstock_state_store_late_total",

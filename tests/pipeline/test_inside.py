@@ -140,4 +140,7 @@ def test_a_way_through_spark_has_phases_a_watermark_the_age_of_its_checkpoint_an
         FlowSegments("on spark", ("map", "frame")),
         FlowSegments("from spark to sinks", ("on_spark", "map")),
     )
+    kinds = [each.name for each in status.machine.processes]
+    assert kinds[:2] == ["this program", "Spark's JVM"]
+    assert status.machine.disk_free
     assert [state.operator for state in status.kept] == ["dropDuplicatesWithinWatermark"]

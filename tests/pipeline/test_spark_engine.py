@@ -57,6 +57,10 @@ class DrivenRun:
         self.counted = SparkCounts()
         self.latencies: tuple[float, ...] = ()
 
+    @property
+    def taken_before(self) -> tuple[tuple[int, int], ...]:
+        return ((self.input.taken_before, self.input.rows_before),)
+
     def new_latencies(self) -> tuple[float, ...]:
         found, self.latencies = self.latencies, ()
         return found

@@ -187,6 +187,7 @@ LOCKS = {
     "observe/observer.py",
     "pipeline/assembly.py",
     "pipeline/run.py",
+    "pipeline/run_log.py",
     "pipeline/sink_accounts.py",
     "pipeline/sinks.py",
     "runtime/executor.py",

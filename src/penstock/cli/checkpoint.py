@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from penstock.cli.failures import BadInput
-from penstock.observe.figures import count
+from penstock.observe import PastRun
+from penstock.observe.figures import count, duration
 from penstock.pipeline.history import RunHistory
+from penstock.pipeline.run_log import RUNNING, logged_runs
 from penstock.runtime import printable
 from penstock.spark.checkpoint import Checkpoint, CheckpointError
 from penstock.spark.checkpoint_upkeep import (
@@ -26,6 +30,8 @@ from penstock.spark.checkpoint_upkeep import (
 )
 
 __all__ = ["command"]
+
+SHOWN_RUNS: Final = 10
 
 
 @click.group(name="checkpoint")
@@ -65,11 +71,12 @@ def show(checkpoint: Checkpoint, as_json: bool) -> None:
     """
     found = summary_of(checkpoint)
     history = RunHistory.opened(checkpoint)
+    runs = [each.shown for each in logged_runs(checkpoint)]
     if as_json:
-        click.echo(json.dumps(for_programs(found, history)))
+        click.echo(json.dumps({**for_programs(found, history), "runs": [*map(asdict, runs)]}))
         return
     click.echo(printable(found.place))
-    for name, text in lines(found, history):
+    for name, text in lines(found, history, runs):
         click.echo(printable(f"  {name:<10} {text}"))
 
 
@@ -120,7 +127,9 @@ def confirm(yes: bool, what: str) -> None:
         click.confirm(f"{what} Go on?", abort=True, err=True)
 
 
-def lines(found: CheckpointSummary, history: RunHistory | None) -> Iterator[tuple[str, str]]:
+def lines(
+    found: CheckpointSummary, history: RunHistory | None, runs: Sequence[PastRun]
+) -> Iterator[tuple[str, str]]:
     """What ``show`` prints."""
     yield "pipeline", f"{found.pipeline}, started {count(found.starts)} times"
     yield "spark", spark_line(found)
@@ -143,7 +152,27 @@ def lines(found: CheckpointSummary, history: RunHistory | None) -> Iterator[tupl
                 f"lost {count(history.lost)}"
             ),
         )
+    for run in runs[-SHOWN_RUNS:]:
+        yield "run", run_line(run, is_in_use=bool(found.user))
     yield "in use", found.user or "no"
+
+
+def run_line(run: PastRun, *, is_in_use: bool) -> str:
+    """When it began, how it ended, and what it did; one that never said so was killed."""
+    began = datetime.fromtimestamp(run.began).astimezone().isoformat(" ", "seconds")
+    if run.state != RUNNING:
+        state = run.state
+    else:
+        state = "runs, or was killed" if is_in_use else "killed"
+    if state != run.state:
+        return f"{began}, {state}"
+    figures = ", ".join(
+        f"{name.replace('_', ' ')} {'not known' if number is None else count(number)}"
+        for name in ("taken", "delivered", "dead_letters", "lost")
+        if (number := getattr(run, name)) != 0 or name != "dead_letters"
+    )
+    error = f"; {run.error}" if run.error else ""
+    return f"{began}, {state} after {duration(run.seconds)}: {figures}{error}"
 
 
 def spark_line(found: CheckpointSummary) -> str:

@@ -1,4 +1,4 @@
-"""What a running pipeline does: counted, sampled, kept for five minutes, and shown.
+"""What a running pipeline does: counted, sampled, kept for a day, and shown.
 
 ``meters.py``      meters: what counts while elements pass; ``spark`` and ``pipeline`` only update
                    them
@@ -11,7 +11,11 @@
 ``notebook.py``    a running pipeline in a notebook: its picture, which changes in place
 ``situation.py``   in which situation a pipeline is, and how to say so in a sentence that its
                    figures bear out
-``observer.py``    samples the status of a pipeline, and knows the last five minutes
+``observer.py``    samples the status of a pipeline, and knows the last day
+``machine.py``     what a run takes of its machine: processors and memory by process, and the disk
+                   that is left
+``chart_rings.py`` the points of the charts for five minutes, an hour and a day, in memory that
+                   never grows
 ``dashboard/``     the page that shows a running pipeline, for the one who runs it
 ``metrics/``       the counters of a running pipeline for the monitoring systems of others
 """
@@ -23,7 +27,10 @@ from penstock.observe.status import (
     EdgeStatus,
     EngineStatus,
     FlowSegments,
+    MachineStatus,
+    PastRun,
     Point,
+    ProcessUse,
     SampleRow,
     Signal,
     StageStatus,
@@ -40,9 +47,12 @@ __all__ = [
     "FlowSegments",
     "Ledger",
     "LedgerLine",
+    "MachineStatus",
     "Observer",
     "Passage",
+    "PastRun",
     "Point",
+    "ProcessUse",
     "SampleRow",
     "Signal",
     "StageStatus",

@@ -1,4 +1,4 @@
-"""Samples the status of a pipeline, and knows the last five minutes."""
+"""Samples the status of a pipeline, and knows the last day."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from time import time
 from typing import Final
 
 from penstock.api import UNBOUNDED
+from penstock.observe.chart_rings import ChartRings
 from penstock.observe.situation import situation_of
 from penstock.observe.status import EdgeStatus, Point, StageStatus, Status
 from penstock.runtime import Clock, SystemClock, Timer, report_undelivered
@@ -19,7 +20,6 @@ __all__ = ["EVERY", "Observer"]
 
 EVERY: Final = 0.25
 """The seconds between two samples."""
-KEPT: Final = round(300 / EVERY)
 WINDOW: Final = round(5 / EVERY)
 """The samples of which a rate, and a share of waiting, is made; all of them of the same state."""
 LATENCIES: Final = 1000
@@ -46,7 +46,7 @@ class Observer:
         self._samples: deque[tuple[float, Status]] = deque(maxlen=WINDOW)
         self._latencies: deque[tuple[float, float]] = deque(maxlen=LATENCIES)
         self._last_moved: dict[str, tuple[int, float]] = {}
-        self._points: deque[Point] = deque(maxlen=KEPT)
+        self._rings = ChartRings()
         self._listeners: list[Listener] = []
         self._sampling = threading.RLock()  # a listener may take a sample, or close
         self._timer: Timer | None = None
@@ -61,7 +61,11 @@ class Observer:
     @property
     def points(self) -> tuple[Point, ...]:
         """What the charts show, of the last five minutes."""
-        return tuple(self._points)
+        return self._rings.points()
+
+    def points_of(self, period: int) -> tuple[Point, ...]:
+        """What they show of so many seconds: 300, 3,600 or 86,400."""
+        return self._rings.points(period)
 
     def start(self) -> None:
         """Sample from now on."""
@@ -93,7 +97,7 @@ class Observer:
             now, read = self._clock.now(), self._read()
             self._add(now, read)
             status = self._status = self._with_pace(now, read)
-            self._points.append(status.point)
+            self._rings.add(now, status.point)
             for listener in tuple(self._listeners):
                 self._tell(listener, status)
             return status

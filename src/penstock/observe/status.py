@@ -16,7 +16,10 @@ __all__ = [
     "EdgeStatus",
     "EngineStatus",
     "FlowSegments",
+    "MachineStatus",
+    "PastRun",
     "Point",
+    "ProcessUse",
     "SampleRow",
     "Signal",
     "StageStatus",
@@ -161,6 +164,58 @@ class EngineStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessUse:
+    """What processes of one kind take together.
+
+    ``cores``   processors that were busy with them since the last look; ``None`` at the first one
+    ``memory``  bytes, what they share counted for each
+    """
+
+    name: str
+    processes: int
+    cores: float | None
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class MachineStatus:
+    """What the run takes of its machine.
+
+    ``cores``      processors that the machine has
+    ``disk_free``  bytes that are left where the checkpoint is, of ``disk_total``; ``None`` if it is
+                   not on this machine
+    ``note``       what is not known here, in a sentence
+    """
+
+    processes: tuple[ProcessUse, ...] = ()
+    cores: int | None = None
+    disk_free: int | None = None
+    disk_total: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PastRun:
+    """A run of this pipeline, as its checkpoint has it.
+
+    ``began``    in seconds since 1970
+    ``seconds``  how long it took; of one that was killed, as far as it was seen
+    ``state``    how it ended: ``completed``, ``stopped``, ``failed``, ``killed``; or ``running``
+
+    The figures are what it did itself; ``None`` where nobody knows.
+    """
+
+    began: float
+    seconds: float
+    state: str
+    taken: int | None = None
+    delivered: int | None = None
+    dead_letters: int | None = None
+    lost: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """What the charts have of one moment; ``at`` in seconds since 1970."""
 
@@ -183,6 +238,8 @@ class Status:
     ``latencies``   the seconds that rows took from the journal to the sinks, since the last status
     ``checkpoint``  what the pipeline would go on from, in a few words; empty if it never does
     ``kept``        the state of each operator that has some
+    ``runs``        the last runs with this checkpoint, this one included, the newest last
+    ``machine``     what the run takes of its machine
     ``engine``      what else is known of what lies between sources and sinks
     ``spark_page``  the address of Spark's own page, if it has one
     ``samples``     whether elements may be shown
@@ -204,6 +261,8 @@ class Status:
     last_dead_letters: tuple[Signal, ...] = ()
     kept: tuple[StateSize, ...] = ()
     engine: EngineStatus = field(default_factory=EngineStatus)
+    runs: tuple[PastRun, ...] = ()
+    machine: MachineStatus = field(default_factory=MachineStatus)
     spark_page: str | None = None
     samples: bool = True
     pipeline: str = ""

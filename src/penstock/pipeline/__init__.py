@@ -11,6 +11,8 @@
 ``engine.py``          what moves elements from sources to sinks, with or without Spark
 ``spark_engine.py``    the way through Spark: a journal for each source, the query, and its rows for
                        the sinks
+``journal_stages.py``  the journals of a way through Spark as stages: their names, what they hold,
+                       what goes in
 ``inner_flows.py``     the flows of a pipeline by their segments, as ``explain`` has them
 ``inside_spark.py``    what a status says of the inside of a way through Spark: phases, event time,
                        and the flows
@@ -22,6 +24,8 @@
                        they show
 ``run.py``             one run of a pipeline, from its start to its end, and what it does meanwhile
 ``history.py``         the history of a pipeline over its restarts, kept beside its checkpoint
+``run_log.py``         the runs of a pipeline: when, for how long, how each ended; kept with its
+                       checkpoint
 ``sink_accounts.py``   what each sink was given, batch by batch, written down as it happens
 ``spark_ledger.py``    the ledger of a way through Spark: what goes in and what comes out, counted
                        at each place

@@ -13,7 +13,7 @@ from penstock.flow.operators.threads import PublishOn, SubscribeOn
 from penstock.observe.ledger import Cause, Conservation, Ledger, Passage, difference
 from penstock.observe.meters import SinkMeter, SourceMeter
 from penstock.observe.samples import sampled
-from penstock.observe.status import EdgeStatus, EngineStatus, StageStatus, Status
+from penstock.observe.status import EdgeStatus, EngineStatus, StageStatus, State, Status
 from penstock.pipeline.assembly import Assembly, StopSignal
 from penstock.pipeline.inner_flows import inner_flows
 from penstock.pipeline.sinks import SinkBatches
@@ -61,6 +61,10 @@ class Engine(Protocol):
     def flow(self) -> Publisher[Any]:
         """What the sinks are subscribed to."""
 
+    @property
+    def checkpoint_place(self) -> str | None:
+        """Where its checkpoint is, if it has one."""
+
     def require_own_checkpoint(self) -> None:
         """Refuse the checkpoint of another pipeline, or one that it could not go on from."""
 
@@ -79,6 +83,11 @@ class Engine(Protocol):
     def status(self, sinks: Sequence[SinkMeter], phase: Phase) -> Status:
         """What it does now."""
 
+    def log_end(
+        self, state: State, error: Exception | None, sinks: Sequence[SinkMeter], phase: Phase
+    ) -> None:
+        """The run has ended: write that down, if there is a place for it."""
+
 
 class LocalEngine:
     """A flow in this program: each source leads to each sink."""
@@ -94,8 +103,10 @@ class LocalEngine:
             gives_one_for_each(assembly.flow, entrance) for entrance in assembly.entrances.values()
         )
 
+    checkpoint_place = None
+
     def require_own_checkpoint(self) -> None:
-        """It has none."""
+        """It has no checkpoint."""
 
     def open_sinks(self) -> None:
         """There is nothing else that could keep it from starting."""
@@ -107,6 +118,11 @@ class LocalEngine:
 
     def watch_sinks(self, sinks: Sequence[SinkMeter]) -> None:
         """Their own gauges say all that there is."""
+
+    def log_end(
+        self, state: State, error: Exception | None, sinks: Sequence[SinkMeter], phase: Phase
+    ) -> None:
+        """Runs are kept with a checkpoint."""
 
     def drain(self) -> None:
         """Let the sources complete."""

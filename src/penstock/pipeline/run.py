@@ -14,6 +14,7 @@ from penstock.core import AsyncSubscriber
 from penstock.delivery.contract import as_error
 from penstock.flow.base_flow import uses_spark
 from penstock.flow.engine.call_site import note
+from penstock.observe.machine import MachineMeter
 from penstock.observe.meters import RecentWords, SinkMeter, SourceMeter, in_words
 from penstock.observe.notebook import NotebookProgress, drawn_status
 from penstock.observe.observer import Observer
@@ -46,6 +47,7 @@ class PipelineRun:
             self._sink(name, made) for name, made in self._assembly.element_sinks.items()
         ]
         self._engine.watch_sinks(self._sinks)
+        self._machine = MachineMeter(self._engine.checkpoint_place)
         # Of sinks that Spark serves no signal tells: the end of the flow is theirs.
         heard = self._sinks or [SinkMeter("end", None, EndListener(), None, self._sink_ended)]
         self._open_sinks = set(heard)
@@ -55,6 +57,7 @@ class PipelineRun:
         self._fan = SinkFanOut(heard)
         self._came_through = False
         self._over = threading.Event()
+        self._has_ended = False
         self._ending = threading.Lock()
         self._last_watched: Status | None = None
 
@@ -171,6 +174,7 @@ class PipelineRun:
             stages=(*status.stages, *sinks, *spark_stages),
             edges=(*status.edges, *spark_edges),
             errors=self._errors.signals(),
+            machine=self._machine.status(),
         )
         return status if self._samples else status.without_samples()
 
@@ -185,7 +189,7 @@ class PipelineRun:
 
     @property
     def _phase(self) -> Phase:
-        if not self._over.is_set():
+        if not self._has_ended:
             return "running"
         return "completed" if self._came_through else "broken"
 
@@ -245,16 +249,24 @@ class PipelineRun:
     ) -> bool:
         """The first who calls this says how it ends; whether this call did."""
         with self._ending:
-            if self._over.is_set():
+            if self._has_ended:
                 return False
+            self._has_ended = True
             self._state, self._error, self._came_through = state, error, came_through
             if error is not None:
                 self._errors.add(in_words(error))
-            self._over.set()
+        self._log_end(state, error)
+        self._over.set()
         if not came_through:
             self._batches.stop()
             self._engine.close_sinks()
         return True
+
+    def _log_end(self, state: State, error: Exception | None) -> None:
+        try:
+            self._engine.log_end(state, error, self._sinks, self._phase)
+        except Exception as failure:
+            report_undelivered(failure, f"the end of {self.name} could not be written down")
 
 
 @contextmanager

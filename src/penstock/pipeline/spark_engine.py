@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import methodcaller
-from typing import Any, Final
+from typing import Any
 
 from penstock.api import Publisher
 from penstock.flow.resume.planning import CannotResume
 from penstock.observe.ledger import Cause, Conservation, Ledger
 from penstock.observe.meters import SinkMeter, SourceMeter, element_signals, in_words, signals
 from penstock.observe.samples import sampled
-from penstock.observe.status import EdgeStatus, Signal, StageStatus, Status
+from penstock.observe.status import EdgeStatus, Signal, StageStatus, State, Status
 from penstock.pipeline.assembly import Assembly, AssemblyError, RunTarget
 from penstock.pipeline.engine import (
     Phase,
@@ -25,6 +25,8 @@ from penstock.pipeline.engine import (
 )
 from penstock.pipeline.history import Loss, RunHistory, SparkHistory
 from penstock.pipeline.inside_spark import engine_status, flows_around
+from penstock.pipeline.journal_stages import edge_into, journal_names, stage_of_journal
+from penstock.pipeline.run_log import RunLog, RunTotals, totals_of
 from penstock.pipeline.sink_accounts import SinkAccounts
 from penstock.pipeline.sinks import SinkBatches
 from penstock.pipeline.spark_ledger import SPARK, JournalPassages, SparkLedger, SparkPassages
@@ -35,11 +37,9 @@ from penstock.spark.deployment import Deployment, deployed, from_spark_in
 from penstock.spark.egress.batch_counts import SparkCounts
 from penstock.spark.plan import SparkPlan, require_resumable
 from penstock.spark.run import SparkRun
-from penstock.spark.run_counts import InputCounts, RunCounts
+from penstock.spark.run_counts import RunCounts
 
 __all__ = ["SparkEngine", "spark_engine"]
-
-MEGABYTE: Final = 1 << 20
 
 
 class SparkEngine:
@@ -65,11 +65,17 @@ class SparkEngine:
         self._earlier = SparkHistory()
         self._losses: tuple[Loss, ...] = ()
         self._noted: dict[tuple[str, str], int] = {}
+        self._log = RunLog(self._plan.checkpoint)
 
     @property
     def plan(self) -> SparkPlan:
         """What happens on Spark, as data."""
         return self._plan
+
+    @property
+    def checkpoint_place(self) -> str | None:
+        """Where it goes on from when it is run again."""
+        return self._plan.checkpoint
 
     def require_own_checkpoint(self) -> None:
         """Refuse the checkpoint of another pipeline, or one that it could not go on from."""
@@ -100,6 +106,7 @@ class SparkEngine:
         """The journals are open: now is known what Spark does once more."""
         if self._plan.checkpoint is not None:
             self._open_history(Checkpoint(self._plan.checkpoint), run.snapshot())
+            self._log.begin(totals_of(self._accounts.history, run.taken_before))
         # Where the end of Spark's log was lost it does a batch again that was counted.
         if self._earlier.batch > run.snapshot().done_batch:
             run.batch_counts.go_on_after(self._earlier.batch)
@@ -136,6 +143,7 @@ class SparkEngine:
     def _keep_history(self) -> None:
         if self._plan.checkpoint is not None:
             self._accounts.history.keep(Checkpoint(self._plan.checkpoint))
+            self._log.seen()
 
     def _note_counts(self) -> None:
         """Write down what Spark has counted: it keeps that for as long as the query runs."""
@@ -167,9 +175,19 @@ class SparkEngine:
             dead_letters=sum(each.all_dead_letters for each in run.inputs),
             last_dead_letters=last_dead_letters(run),
             kept=run.kept,
+            runs=self._log.recent,
             engine=engine_status(run, self._flows, keeps=self._plan.checkpoint is not None),
             spark_page=run.page,
         )
+
+    def log_end(
+        self, state: State, error: Exception | None, sinks: Sequence[SinkMeter], phase: Phase
+    ) -> None:
+        """Write down how the run has ended."""
+        if self._run is not None and self._plan.checkpoint is not None:
+            run = self._run.snapshot()
+            ledger = self._ledger(run, list(self._journals(run)), sinks, phase)
+            self._log.end(state, error, RunTotals.of(ledger))
 
     def _before(self, sinks: Sequence[SinkMeter]) -> Status:
         """Nothing is there yet but the sources."""
@@ -314,45 +332,6 @@ def errors_of(run: RunCounts) -> tuple[Signal, ...]:
 def last_dead_letters(run: RunCounts) -> tuple[Signal, ...]:
     """Those of all inputs, the newest last."""
     return signals(sorted(chain.from_iterable(each.last_dead_letters for each in run.inputs)))
-
-
-def journal_names(sources: Iterable[str], journals: int) -> list[tuple[str, tuple[str, ...]]]:
-    """The names of the journals, each with those of the sources that lead there."""
-    names = tuple(sources)
-    if journals == 1:
-        return [("journal", names)]
-    if journals == len(names):
-        return [(f"{name} journal", (name,)) for name in names]
-    return [(f"journal {number}", names) for number in range(1, journals + 1)]
-
-
-def edge_into(name: str, source: SourceMeter, journal: InputCounts) -> EdgeStatus:
-    """From a source to its journal."""
-    return EdgeStatus(
-        source.name,
-        name,
-        journal.requested,
-        journal.admitted,
-        held_up=journal.full,
-        idle=not (journal.full or journal.sealed),
-        sample=sampled(source.recent.last),
-    )
-
-
-def stage_of_journal(each: JournalPassages) -> StageStatus:
-    """A journal as a stage; what it got last is what its source gave last."""
-    journal = each.reading
-    held = f"{journal.bytes / MEGABYTE:.1f} of {journal.max_bytes / MEGABYTE:.0f} MB"
-    rows = f"{journal.waiting:,} of {journal.max_rows:,} rows"
-    return StageStatus(
-        each.name,
-        "journal",
-        journal.done,
-        detail=f"{rows}, {held}",
-        recent=() if each.source is None else each.source.recent.signals(),
-        dead_letters=journal.all_dead_letters,
-        last_dead_letters=signals(journal.last_dead_letters),
-    )
 
 
 def is_under_way(run: RunCounts) -> bool:

@@ -139,6 +139,14 @@ class JournaledInputs:
         return [each for age, position in ages for each in age.done(position)]
 
     @property
+    def taken_before(self) -> tuple[tuple[int, int], ...]:
+        """The elements that earlier runs have taken of each, and the rows that came of them."""
+        return tuple(
+            (int((journal.last_source_position or {"elements": 0})["elements"]), journal.end)
+            for journal in self.journals
+        )
+
+    @property
     def ends(self) -> tuple[int, ...]:
         """Where each journal ends now."""
         return tuple(journal.end for journal in self.journals)

@@ -128,6 +128,11 @@ class SparkRun:
         """The seconds that rows took to the end of their batch, since the last call."""
         return tuple(self._latencies.popleft() for _ in range(len(self._latencies)))
 
+    @property
+    def taken_before(self) -> tuple[tuple[int, int], ...]:
+        """Of each journal, what earlier runs have taken; asked before this one takes anything."""
+        return self._inputs.taken_before
+
     def snapshot(self) -> RunCounts:
         """What it does now. From any thread."""
         query = self._query

@@ -25,6 +25,7 @@ from starlette.responses import (
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from penstock.observe.chart_rings import PERIODS
 from penstock.observe.dashboard.probes import PROBES, Answer
 from penstock.observe.metrics.table import MetricsUnavailable
 from penstock.observe.observer import Observer
@@ -101,8 +102,12 @@ def application(observer: Observer, news: EventStream) -> Starlette:
     async def status(_: Request) -> Response:
         return Response(encoded(observer.status), media_type="application/json")
 
-    async def history(_: Request) -> Response:
-        return JSONResponse(columns(observer.points))
+    async def history(request: Request) -> Response:
+        asked = request.query_params.get("seconds", "300")
+        if asked not in map(str, PERIODS):
+            allowed = " or ".join(map(str, PERIODS))
+            return PlainTextResponse(f"seconds is {allowed}\n", 400)
+        return JSONResponse(columns(observer.points_of(int(asked))))
 
     async def metrics(_: Request) -> Response:
         return exposition(observer)

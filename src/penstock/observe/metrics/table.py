@@ -12,7 +12,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 from penstock.api import UNBOUNDED
 from penstock.observe.ledger import WORDS, LedgerWord
-from penstock.observe.status import EdgeStatus, StageStatus, State, StateSize, Status
+from penstock.observe.status import EdgeStatus, ProcessUse, StageStatus, State, StateSize, Status
 
 __all__ = [
     "METRICS",
@@ -98,6 +98,19 @@ def of_states(
         return [((status.pipeline, each.operator), value(each)) for each in status.kept]
 
     return Metric(name, kind, unit, meaning, ("pipeline", "operator"), read)
+
+
+def of_processes(
+    name: str, kind: Kind, unit: str, meaning: str, value: Callable[[ProcessUse], float | None]
+) -> Metric:
+    """A metric with one value for each kind of process."""
+
+    def read(status: Status) -> Values:
+        return known(
+            ((status.pipeline, each.name), value(each)) for each in status.machine.processes
+        )
+
+    return Metric(name, kind, unit, meaning, ("pipeline", "process"), read)
 
 
 def known(
@@ -292,6 +305,28 @@ METRICS: Final = (
         "seconds since a batch was written down as done, also if there was nothing to do; absent "
         "before the first one of this run",
         lambda status: status.engine.checkpoint_age,
+    ),
+    of_processes(
+        "penstock.process.cpu",
+        "gauge",
+        "{core}",
+        "processors that were busy with this program, Spark's JVM or its Python workers in the "
+        "last seconds; on Linux",
+        lambda each: each.cores,
+    ),
+    of_processes(
+        "penstock.process.memory",
+        "gauge",
+        "By",
+        "the memory that they hold, what they share counted for each; on Linux",
+        lambda each: each.memory,
+    ),
+    of_pipeline(
+        "penstock.checkpoint.free",
+        "gauge",
+        "By",
+        "what is left of the disk where the checkpoint is; absent if it is not on this machine",
+        lambda status: status.machine.disk_free,
     ),
     of_states(
         "penstock.state_store.rows",

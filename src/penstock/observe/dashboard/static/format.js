@@ -6,6 +6,8 @@ const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFracti
 const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 const CLOCK = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
 
+export const tenths = (number) => TENTHS.format(number);
+
 export const count = (number) => WHOLE.format(number);
 
 export function short(number) {

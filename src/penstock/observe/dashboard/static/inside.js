@@ -2,6 +2,7 @@
 
 import { element, setHidden, setText } from "./dom.js";
 import { count, seconds, stateInWords } from "./format.js";
+import { fit, showPairs } from "./pairs.js";
 
 const DAY = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeZone: "UTC" });
 const UTC = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23", timeZone: "UTC" });
@@ -72,21 +73,4 @@ function entry() {
   const item = element("li");
   item.append(element("i"), element("span"), element("b", "value"));
   return item;
-}
-
-function fit(parent, length, make) {
-  while (parent.children.length > length) parent.lastChild.remove();
-  while (parent.children.length < length) parent.append(make());
-}
-
-function showPairs(list, pairs) {
-  fit(list, pairs.length, () => {
-    const pair = element("div");
-    pair.append(element("dt"), element("dd"));
-    return pair;
-  });
-  pairs.forEach(([name, text], index) => {
-    setText(list.children[index].children[0], name);
-    setText(list.children[index].children[1], text);
-  });
 }

@@ -8,6 +8,8 @@ import { createGraph } from "./graph.js";
 import { createInside } from "./inside.js";
 import { createLedger } from "./ledger.js";
 import { createLines } from "./lines.js";
+import { createMachine } from "./machine.js";
+import { createRuns } from "./runs.js";
 import { createSamples } from "./samples.js";
 import { follow } from "./stream.js";
 
@@ -19,7 +21,7 @@ const graph = createGraph(byId("graph"), {
   onEdge: samples.open,
 });
 const details = createDetails(byId("details"), closeDetails);
-const charts = createCharts(byId("charts"));
+const charts = createCharts(byId("charts"), byId("charts-title"), byId("periods"), () => draw());
 const ledger = createLedger(
   byId("ledger"),
   byId("equation"),
@@ -27,6 +29,8 @@ const ledger = createLedger(
   byId("passages"),
 );
 const inside = createInside(byId("inside"));
+const machine = createMachine(byId("machine"));
+const runs = createRuns(byId("runs"));
 const errors = createLines(byId("errors"), "None.");
 const letters = createLines(byId("letters"), "None.");
 
@@ -37,7 +41,7 @@ let frame = 0;
 follow({
   onView(next) {
     view = next;
-    charts.add(next.point);
+    charts.add(next);
     setHidden(byId("connection"), true);
     draw();
   },
@@ -75,6 +79,8 @@ function show(now) {
   samples.show(now);
   charts.draw();
   inside.show(now);
+  machine.show(now);
+  runs.show(now);
   ledger.show(now.ledger);
   errors.show(now.errors);
   letters.show(now.last_dead_letters, now.samples || !now.dead_letters ? "None." : "Not shown.");
