@@ -46,7 +46,7 @@ __all__ = [
     "without_gc",
 ]
 
-settings.register_profile("quick", deadline=None, derandomize=True)
+settings.register_profile("quick", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("full", deadline=None, max_examples=500)
 
 # Their modules import JPype, which has no wheels for the newest Python.
@@ -253,8 +253,14 @@ def leave_sockets_to_older_sparks(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"))
 
 
+def pytest_collection() -> None:
+    """Nearly all that is made until all tests are there stays: to look through it takes a second."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays."""
+    gc.enable()
     look_for_garbage_only_in_what_is_new()
 
 

@@ -17,6 +17,11 @@ NAMES = ("chromium", "chromium-browser", "google-chrome")
 PATIENCE = 60_000
 """Milliseconds: a machine that runs other tests is slow."""
 
+ONE_PAGE_AT_A_TIME = ["--renderer-process-limit=1"]
+"""No process is started ahead for a page that might come."""
+# A container has no user that the sandbox could be built for.
+WITHOUT_SANDBOX = ["--no-sandbox"] if os.geteuid() == 0 else []
+
 
 class BrowserUnavailable(LookupError):
     """There is no browser; the text says how to get one."""
@@ -50,8 +55,7 @@ def running_browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=find_chromium(),
-            # A container has no user that the sandbox could be built for.
-            args=["--no-sandbox"] if os.geteuid() == 0 else [],
+            args=[*ONE_PAGE_AT_A_TIME, *WITHOUT_SANDBOX],
             timeout=PATIENCE,
         )
         try:

@@ -82,7 +82,10 @@ def complaints() -> list[str]:
 
 @pytest.fixture
 def page(browser: Browser, dashboard: Dashboard, complaints: list[str]) -> Iterator[Page]:
-    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+    with browser.new_context(
+        viewport={"width": 1280, "height": 800},
+        reduced_motion="reduce",  # to draw what moves takes longer than all else
+    ) as context:
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(message.text))
@@ -273,6 +276,7 @@ def test_a_link_to_spark_leads_to_a_page_or_is_not_there(
 def test_a_click_on_a_stage_shows_its_marbles(
     page: Page, pipeline: DrivenPipeline, observer: Observer
 ) -> None:
+    page.emulate_media(reduced_motion="no-preference")
     expect(page.locator("#details")).to_be_hidden()
     page.locator("[data-stage=weather]").click()
     expect(page.locator("#details h2")).to_have_text("weather")

@@ -24,7 +24,7 @@ from tests.servers.postgres import Database
 
 pytestmark = [pytest.mark.kafka, pytest.mark.postgres, pytest.mark.timeout(600)]
 
-ORDERS = 4_000
+ORDERS = 1_500
 PRICES = {"tea": 2.5, "coffee": 3.0, "milk": 1.25}
 START = datetime(2026, 1, 15, 8, tzinfo=UTC)
 ROOT = Path(__file__).parents[2]
@@ -122,7 +122,7 @@ def test_a_message_that_is_another_kind_of_order_is_named(kafka: Kafka) -> None:
 
 
 def test_the_totals_are_those_of_psql_and_a_plain_consumer_over_a_kill(
-    tmp_path: Path, kafka: Kafka, postgres_database: Database
+    tmp_path: Path, kafka: Kafka, postgres_database: Database, pytestconfig: pytest.Config
 ) -> None:
     init("shop", "--into", str(tmp_path), "--template", "kafka-to-postgres")
     folder = tmp_path / "shop"
@@ -144,6 +144,7 @@ def test_the_totals_are_those_of_psql_and_a_plain_consumer_over_a_kill(
     assert ended.code == 0, ended.err
     assert "lost 0" in ended.out + ended.err
     assert sold(postgres_database) == totals_of(kafka, topic)
-    again = penstock_command(*RUN, folder=folder)
-    assert again.code == 0, again.err
-    assert sold(postgres_database) == totals_of(kafka, topic)
+    if pytestconfig.getoption("full"):  # tests/faults/test_ends.py runs one again every time
+        again = penstock_command(*RUN, folder=folder)
+        assert again.code == 0, again.err
+        assert sold(postgres_database) == totals_of(kafka, topic)

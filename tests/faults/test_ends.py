@@ -13,7 +13,7 @@ from tests.faults.ends.series import run_series
 
 @pytest.mark.timeout(600)
 def test_each_sink_keeps_its_promise_over_a_kill(tmp_path: Path) -> None:
-    series = run_series(tmp_path, ["kill -9 of the process group"], 600, Random(1))
+    series = run_series(tmp_path, ["kill -9 of the process group"], 200, Random(1))
     assert series.passed, series
 
 
