@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Embedded, unless the tests are run for a cluster."""
+    """Embedded, unless the tests are run for a cluster, or ``SPARK_REMOTE`` names a server."""
     session = spark_session(
         SparkSettings(
             master=os.environ.get(MASTER),

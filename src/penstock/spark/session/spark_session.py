@@ -63,7 +63,10 @@ _starting = Lock()
 class SparkSettings:
     """Where Spark runs, and how it is started.
 
-    ``master``     a cluster, such as ``spark://host:7077``; without one, Spark runs embedded here
+    Without master, remote and session, the variable ``SPARK_REMOTE`` names the remote, as it does
+    for Spark itself; else Spark runs embedded.
+
+    ``master``     a cluster, such as ``spark://host:7077``
     ``remote``     a server of Spark Connect, such as ``sc://host:15002``
     ``session``    a session that the user made; it is neither changed nor stopped
     ``name``       what Spark calls the program
@@ -85,6 +88,8 @@ class SparkSettings:
     timeout: float = 10.0
 
     def __post_init__(self) -> None:
+        if self.master is None and self.remote is None and self.session is None:
+            object.__setattr__(self, "remote", os.environ.get("SPARK_REMOTE") or None)
         if sum(place is not None for place in (self.master, self.remote, self.session)) > 1:
             raise ValueError("give one of master, remote and session, not several")
         if self.master is not None and not MASTERS.fullmatch(self.master):
