@@ -24,7 +24,7 @@ from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.expectation import TIMEOUT
 from tests.order import in_shares
 from tests.quick import look_only_into_the_folder, search_briefly
-from tests.quick_spark import archive_classes, start_quickly
+from tests.quick_spark import archive_classes, fork_what_spark_asks, start_quickly
 from tests.rules.fixtures import engine, undelivered, without_gc
 from tests.servers.nats import nats_server
 from tests.servers.postgres import postgres_database, postgres_server
@@ -254,12 +254,14 @@ def leave_sockets_to_older_sparks(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection() -> None:
-    """Nearly all that is made until all tests are there stays: to look through it takes a second."""
+    """Nearly all that is made until all tests are there stays: nobody need look through it."""
     gc.disable()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What was imported and collected stays."""
+    if not session.config.getoption("full"):
+        fork_what_spark_asks()
     gc.enable()
     look_for_garbage_only_in_what_is_new()
 
