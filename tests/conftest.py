@@ -11,15 +11,16 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
 
-from penstock.java import JavaUnavailable
+from penstock.java import JavaUnavailable, installed_java
 from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.expectation import TIMEOUT
 from tests.order import in_shares
@@ -233,13 +234,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[LEFT_OUT] = leave_out("full", config, items)
     # In continuous integration the tests run, and fail by the sentence that says what is missing.
     if os.environ.get("CI") != "true":
-        for need in NEEDS:
-            is_needed = any(item.get_closest_marker(need.marker) for item in items)
-            if is_needed and (reason := why_not(need)):
-                config.stash[MISSING].append(f"{need.complaint}: {reason}")
-                leave_out(need.marker, config, items)
+        with patch.object(installed_java, "ask", cache(installed_java.ask)):  # by several of them
+            leave_out_what_lacks_its_needs(config, items)
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     items[:] = in_shares(items, [item.nodeid for item in items], processes)
+
+
+def leave_out_what_lacks_its_needs(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests out whose needs the machine does not meet, and say so at the end."""
+    for need in NEEDS:
+        is_needed = any(item.get_closest_marker(need.marker) for item in items)
+        if is_needed and (reason := why_not(need)):
+            config.stash[MISSING].append(f"{need.complaint}: {reason}")
+            leave_out(need.marker, config, items)
 
 
 def leave_sockets_to_older_sparks(items: list[pytest.Item]) -> None:
