@@ -11,20 +11,21 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from unittest.mock import patch
 
 import pytest
 from hypothesis import settings
 
-from penstock.java import JavaUnavailable
+from penstock.java import JavaUnavailable, installed_java
 from penstock.tck.jvm.runner import prepare as prepare_judge
 from penstock.testing.expectation import TIMEOUT
 from tests.order import in_shares
 from tests.quick import look_only_into_the_folder, search_briefly
-from tests.quick_spark import archive_classes, start_quickly
+from tests.quick_spark import archive_classes, fork_what_spark_asks, start_quickly
 from tests.rules.fixtures import engine, undelivered, without_gc
 from tests.servers.nats import nats_server
 from tests.servers.postgres import postgres_database, postgres_server
@@ -233,13 +234,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.stash[LEFT_OUT] = leave_out("full", config, items)
     # In continuous integration the tests run, and fail by the sentence that says what is missing.
     if os.environ.get("CI") != "true":
-        for need in NEEDS:
-            is_needed = any(item.get_closest_marker(need.marker) for item in items)
-            if is_needed and (reason := why_not(need)):
-                config.stash[MISSING].append(f"{need.complaint}: {reason}")
-                leave_out(need.marker, config, items)
+        with patch.object(installed_java, "ask", cache(installed_java.ask)):  # by several of them
+            leave_out_what_lacks_its_needs(config, items)
     processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     items[:] = in_shares(items, [item.nodeid for item in items], processes)
+
+
+def leave_out_what_lacks_its_needs(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the tests out whose needs the machine does not meet, and say so at the end."""
+    for need in NEEDS:
+        is_needed = any(item.get_closest_marker(need.marker) for item in items)
+        if is_needed and (reason := why_not(need)):
+            config.stash[MISSING].append(f"{need.complaint}: {reason}")
+            leave_out(need.marker, config, items)
 
 
 def leave_sockets_to_older_sparks(items: list[pytest.Item]) -> None:
@@ -254,12 +261,14 @@ def leave_sockets_to_older_sparks(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection() -> None:
-    """Nearly all that is made until all tests are there stays: to look through it takes a second."""
+    """Nearly all that is made until all tests are there stays: nobody need look through it."""
     gc.disable()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What was imported and collected stays."""
+    if not session.config.getoption("full"):
+        fork_what_spark_asks()
     gc.enable()
     look_for_garbage_only_in_what_is_new()
 

@@ -22,6 +22,7 @@ LONGEST: Final = (
 )
 # They share the Spark of their process, whose start and first query take as long as dozens later.
 ON_SPARK: Final = (
+    "tests/cli/test_checkpoint.py",
     "tests/connectors/test_on_spark.py",
     "tests/faults/",
     "tests/pipeline/",

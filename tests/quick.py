@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 import pytest
 
-from penstock.tck import judge
+from penstock.tck import judge, verifying
 
 __all__ = ["look_only_into_the_folder", "quick", "search_briefly"]
+
+
+ALONE: Final = ("tests.core.", "tests.flow.", "tests.guard.", "tests.rules.", "tests.tck.")
+"""The tests of what is there without the packages that use it."""
+USERS: Final = tuple(
+    f"penstock.{package}"
+    for package in ("bridges", "cli", "connectors", "demo", "observe", "pipeline", "spark")
+)
 
 
 def quick(names: Iterable[Any], chosen: Container[Any]) -> list[Any]:
@@ -41,10 +50,19 @@ def look_only_into_the_folder() -> None:
     """Have the kit take a folder of the tests for a package of its own.
 
     For each check it goes through all loaded modules of a party's package. All those of the tests
-    together take it longer than most checks do.
+    together take it longer than most checks do, and so do ours with those that use them.
     """
 
     def package(name: str) -> str:
-        return ".".join(name.split(".")[: 2 if name.startswith("tests.") else 1])
+        depth = 3 if name.startswith("tests.tck.") else 2 if name.startswith("tests.") else 1
+        return ".".join(name.split(".")[:depth])
+
+    def modules_known_to(*parties: object) -> tuple[ModuleType, ...]:
+        """The first of the parties is what makes them."""
+        found = judge.modules_of(*parties)
+        if not (getattr(parties[0], "__module__", None) or "").startswith(ALONE):
+            return found
+        return tuple(module for module in found if not module.__name__.startswith(USERS))
 
     judge._top = package
+    vars(verifying)["modules_of"] = modules_known_to

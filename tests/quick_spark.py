@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Final
 
 from penstock.java import JavaUnavailable, find_runtime
+from tests.forked_python import forked_python
 
-__all__ = ["archive_classes", "start_quickly"]
+__all__ = ["archive_classes", "fork_what_spark_asks", "start_quickly"]
 
 OPTIONS: Final = "SPARK_SUBMIT_OPTS"
 """Where Spark looks for options of its JVM. Unlike Java's own variables, nothing is printed."""
@@ -52,6 +53,13 @@ def archive_classes() -> None:
     )
     unfinished.touch()  # empty where the JVM writes none, so that it is not asked again
     unfinished.replace(archive)
+
+
+def fork_what_spark_asks() -> None:
+    """Let the process be forked that an embedded Spark asks about a source, if tests start one."""
+    session = sys.modules.get("penstock.spark.session.spark_session")
+    if session is not None and os.name == "posix":
+        vars(session)["worker_python"] = forked_python(vars(session)["worker_python"])
 
 
 def archive_of_this_spark() -> Path | None:

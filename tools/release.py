@@ -89,4 +89,4 @@ def what_is_left(version: str) -> str:
   git commit --all --message "Release {version}"
   git tag --annotate v{version} --message "{version}"
   git push --follow-tags
-  twine upload dist/*"""
+  .venv/bin/twine upload dist/*"""

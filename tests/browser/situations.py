@@ -6,10 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from penstock.observe import Ledger, Observer, Status
+from penstock.observe import Ledger, Observer, PastRun, Status
 from penstock.observe.dashboard import Dashboard
 from penstock.observe.observer import WINDOW
 from penstock.observe.status import State
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["MADE", "Made", "on_page"]
 
 WIDTH: Final = 1100
+PHONE: Final = 390
 
 
 @dataclass
@@ -101,12 +103,42 @@ def main(folder: Path) -> None:
     with running_browser() as browser:
         for name, make in MADE.items():
             with on_page(browser, make()) as page:
-                bottom = page.locator("#charts-title").bounding_box()
-                assert bottom is not None
-                clip = {"x": 0.0, "y": 0.0, "width": float(WIDTH), "height": bottom["y"] - 12}
-                file = folder / f"{name.lower().replace(' ', '-')}.png"
-                page.screenshot(path=file, clip=clip)  # type: ignore[arg-type]
-                sys.stdout.write(f"{file}\n")
+                take(page, folder / f"{name.lower().replace(' ', '-')}.png", "#samples-title")
+        with on_page(browser, whole()) as page:
+            page.emulate_media(color_scheme="dark")
+            page.locator("#samples summary").nth(3).click()
+            take(page, folder / "dark.png")
+            page.emulate_media(color_scheme="light")
+            page.set_viewport_size({"width": PHONE, "height": 800})
+            expect(page.locator("#graph")).to_have_class("vertical")
+            take(page, folder / "phone.png", "#charts-title")
+
+
+def whole() -> Made:
+    """A pipeline of which all parts of the page have something to say."""
+    began = datetime(2026, 11, 17, 4, 2).timestamp()
+    return Made(
+        slow="phone",
+        checkpoint="21 ok",
+        runs=(
+            PastRun(began, 1_868, "completed", 9_120, 9_120, 0, 0),
+            PastRun(began + 60_000, 750, "killed", 2_310, 2_284, 0, 0),
+            PastRun(began + 61_000, 3, "failed", 5, 0, 2, 0, error="OSError: no space left"),
+            PastRun(began + 62_000, 5, "running"),
+        ),
+    )
+
+
+def take(page: Page, file: Path, until: str = "") -> None:
+    """A picture of the page, down to a heading or to its end."""
+    page.evaluate("scrollTo(0, 0)")
+    below = page.locator(until or "body").bounding_box()
+    width = page.evaluate("innerWidth")
+    assert below is not None
+    height = below["y"] - 12 if until else below["height"]
+    clip = {"x": 0.0, "y": 0.0, "width": float(width), "height": height}
+    page.screenshot(path=file, clip=clip, full_page=True)  # type: ignore[arg-type]
+    sys.stdout.write(f"{file}\n")
 
 
 if __name__ == "__main__":

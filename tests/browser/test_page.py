@@ -358,7 +358,7 @@ def test_the_inside_of_the_engine_has_phases_times_state_and_segments(
         ]
     )
     expect(inside.locator(".flows div").first).to_have_text(
-        "into the journalfrom_websocket → map filter → source"
+        "into journalfrom_websocket → map filter → source"
     )
     page.set_viewport_size({"width": PHONE, "height": 844})
     page.wait_for_function(NOTHING_STANDS_OUT)
@@ -419,7 +419,7 @@ def test_the_machine_says_who_takes_what_and_what_is_not_known(
     machine = page.locator("#machine")
     expect(machine.locator(".pairs div")).to_have_text(
         [
-            "this program0.4 of 2 processors, 212 MB of memory",
+            "this program0.42 of 2 processors, 212 MB of memory",
             "Spark's JVM1.1 of 2 processors, 1.4 GB of memory",
             "Python workers (3)310 MB of memory",
             "disk8.1 GB left at the checkpoint, 16% of it",
@@ -431,6 +431,21 @@ def test_the_machine_says_who_takes_what_and_what_is_not_known(
     pipeline.machine = MachineStatus()
     observer.sample()
     expect(machine).to_be_hidden()
+
+
+def test_the_legend_explains_each_word_that_an_edge_or_a_stage_has(page: Page) -> None:
+    expect(page.locator(".legend li")).to_have_count(3)
+    words = page.locator("#help dt")
+    expect(words.first).to_be_hidden()
+    page.locator("#help summary").press("Enter")
+    expect(words.first).to_be_visible()
+    explained = " ".join(words.all_inner_texts())
+    for word in ("/s", "asked for", "waiting", "held up", "idle", "SLOW", "TROUBLE"):
+        assert word in explained
+    page.set_viewport_size({"width": PHONE, "height": 844})
+    page.wait_for_function(NOTHING_STANDS_OUT)
+    heights = words.evaluate_all("all => all.map(each => each.clientHeight)")
+    assert max(heights) < 30  # one line each
 
 
 def test_a_stage_opens_and_closes_by_the_keyboard(page: Page) -> None:

@@ -144,7 +144,7 @@ def test_the_totals_are_those_of_psql_and_a_plain_consumer_over_a_kill(
     assert ended.code == 0, ended.err
     assert "lost 0" in ended.out + ended.err
     assert sold(postgres_database) == totals_of(kafka, topic)
-    if pytestconfig.getoption("full"):  # tests/faults/test_ends.py runs one again every time
+    if pytestconfig.getoption("full"):  # tests/pipeline/test_batches.py does so every time
         again = penstock_command(*RUN, folder=folder)
         assert again.code == 0, again.err
         assert sold(postgres_database) == totals_of(kafka, topic)

@@ -87,8 +87,10 @@ class Builder:
         self.image = self._named[name] = Image(layer / "root")
         self.image.environment["PATH"] = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
         (self.image.root / "root").chmod(0o711)  # Python may be in the home of who runs the tests
-        (self.image.root / "usr/local/bin/python").unlink(missing_ok=True)
-        (self.image.root / "usr/local/bin/python").symlink_to(self._python)
+        python = self.image.root / "usr/local/bin/python"
+        python.unlink(missing_ok=True)
+        python.write_text(f'#!/bin/sh\nexec {self._python} "$@"\n')  # a link would mislead venv
+        python.chmod(0o755)
 
     def _workdir(self, words: str) -> None:
         self.image.folder = words

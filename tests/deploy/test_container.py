@@ -17,7 +17,7 @@ from tests.style.project import ROOT
 
 @pytest.mark.full
 @pytest.mark.systemd_machine
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 def test_the_image_runs_a_pipeline_as_a_user_without_rights(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, check=True, cwd=ROOT, capture_output=True)

@@ -132,7 +132,7 @@ class DrivenPipeline:
                 phases_of=self.looks,
                 checkpoint_age=1.4,
                 flows=(
-                    FlowSegments("into the journal", ("from_websocket", "map filter", "source")),
+                    FlowSegments("into journal", ("from_websocket", "map filter", "source")),
                     FlowSegments("on spark", ("map", "sql")),
                     FlowSegments("from spark to sinks", ("on_spark",)),
                 ),

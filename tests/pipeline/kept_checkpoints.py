@@ -3,10 +3,11 @@
 Each archive beside this file has a checkpoint as a ``kill -9`` in the fourth batch has left it, and
 what the sinks had by then:
 
-``without-runs``  the first that there were: whose it is, the journal, and Spark's own
-``with-runs``     sinks know the runs and their batches; it is written down what the state means
-``with-sinks``    the ledger knows what each sink was given
-``now``           the present form
+``without-runs``     the first that there were: whose it is, the journal, and Spark's own
+``with-runs``        sinks know the runs and their batches; it is written down what the state means
+``with-sinks``       the ledger knows what each sink was given
+``without-run-log``  the same, and nothing of when runs were and how they ended
+``now``              the present form
 
 ``python -m tests.pipeline.kept_checkpoints NAME`` adds one that this version writes.
 """
@@ -33,7 +34,7 @@ from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 __all__ = ["BATCHES", "KEPT", "ROWS", "form_of", "sample_run", "unpacked"]
 
 ARCHIVES: Final = Path(__file__).parent / "checkpoints"
-KEPT: Final = ("without-runs", "with-runs", "with-sinks", "now")
+KEPT: Final = ("without-runs", "with-runs", "with-sinks", "without-run-log", "now")
 ROWS: Final = 120
 BATCH_ROWS: Final = 20
 BATCHES: Final = [range(first, first + BATCH_ROWS) for first in range(0, ROWS, BATCH_ROWS)]

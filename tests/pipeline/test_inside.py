@@ -136,7 +136,7 @@ def test_a_way_through_spark_has_phases_a_watermark_the_age_of_its_checkpoint_an
     assert engine.watermark == BEGAN.timestamp() + 59 - 10
     assert engine.checkpoint_age is not None
     assert engine.flows == (
-        FlowSegments("into the journal", ("range", "map", "source")),
+        FlowSegments("into journal", ("range", "map", "source")),
         FlowSegments("on spark", ("map", "frame")),
         FlowSegments("from spark to sinks", ("on_spark", "map")),
     )

@@ -55,6 +55,18 @@ def test_a_run_that_never_wrote_down_its_end_was_killed(place: str) -> None:
     assert [run.state for run in logged_runs(Checkpoint(place))] == ["killed", "running"]
 
 
+def test_a_run_that_ends_when_the_next_one_has_begun_takes_nothing_away(place: str) -> None:
+    first, second = RunLog(place), RunLog(place)
+    first.begin(totals(0))
+    second.begin(totals(5))
+    first.end("stopped", None, totals(6))
+    kept = logged_runs(Checkpoint(place))
+    assert [(run.state, run.shown.taken) for run in kept] == [("stopped", 6), ("running", 0)]
+    second.end("completed", None, totals(9))
+    states = [run.state for run in logged_runs(Checkpoint(place))]
+    assert states == ["stopped", "completed"]
+
+
 def test_only_the_last_runs_are_kept_and_the_last_of_these_shown(place: str) -> None:
     for number in range(KEPT + 5):
         log = RunLog(place)

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,6 +85,13 @@ def test_an_edge_has_its_last_rows_with_names_and_values() -> None:
 )
 def test_what_has_fields_is_shown_by_them(kind: Any) -> None:
     assert as_sample(kind(CARD, 7)) == [(("card", CARD), ("amount", "7"))]
+
+
+def test_a_moment_and_a_number_are_shown_as_people_write_them() -> None:
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert as_sample({"at": moment, "price": Decimal("1.50"), "share": 0.5, "no": None}) == [
+        (("at", "2026-01-02 03:04:05+00:00"), ("price", "1.50"), ("share", "0.5"), ("no", "None"))
+    ]
 
 
 def test_what_has_no_fields_is_one_text() -> None:

@@ -93,10 +93,12 @@ class Soak:
                 self._program.kill()
 
     def _can_be_killed(self) -> bool:
-        """Not before it has recovered from the kill before, and not when it has nothing to do."""
+        """Not before it has recovered from the kill before; once at least, while rows are made."""
+        if self._program.exit_code is not None:
+            return False
         has_recovered = self._checker.numbers.count > self._found_at_start
-        has_ended = self._program.exit_code is not None
-        return has_recovered and not has_ended and self._checker.numbers.count < self.rows
+        are_made = self._feed.clockwork.made_by(time.time()) < self.rows
+        return has_recovered and (are_made or not self.kills)
 
     def _is_stuck(self) -> bool:
         stuck = time.time() - self._grown > STUCK

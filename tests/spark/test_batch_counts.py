@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from penstock.spark.egress.batch_counts import (
     counted,
     position,
 )
+from penstock.spark.egress.batch_phases import BatchReport
 
 
 def report(number: int, start: int, end: int, *late: tuple[str, int], executed: bool = True) -> Any:
@@ -86,7 +88,10 @@ def test_batches_are_added_up_once_however_often_spark_reports_them() -> None:
     counts.arrived(query, 1, 5)  # Spark gave it once more
     query.reports += [report(1, 10, 15), report(2, 15, 15, executed=False)]
     counts.update(query)
-    assert counts.totals == SparkCounts(1, planned=15, read=15, left=15, arrived=15, last_planned=5)
+    assert dict(counts.totals.phases)["compute"] == 0.005
+    assert replace(counts.totals, phases=()) == SparkCounts(
+        1, planned=15, read=15, left=15, arrived=15, last_planned=5
+    )
 
 
 def test_what_spark_connect_reports_is_read_as_well() -> None:
@@ -94,7 +99,10 @@ def test_what_spark_connect_reports_is_read_as_well() -> None:
     theirs = report(0, 0, 10)
     theirs["numInputRows"] = None
     theirs["observedMetrics"] = {OBSERVED: Row(values=[7], schema={"type": "struct"})}
-    assert counted([theirs], -1) == [BatchCount(0, planned=10, read=10, left=7, late=())]
+    report_of_time = BatchReport({"addBatch": 5})
+    assert counted([theirs], -1) == [
+        BatchCount(0, planned=10, read=10, left=7, late=(), report=report_of_time)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -252,11 +252,15 @@ def totalled(frame: DataFrame) -> DataFrame:
 
 
 @pytest.mark.usefixtures("_rocksdb")
-@pytest.mark.parametrize("function", [counted, totalled])
+@pytest.mark.parametrize(
+    "function",
+    # The state of rows is also that of `stateful`, whose tests show the same every time.
+    [counted, pytest.param(totalled, marks=pytest.mark.full)],
+)
 def test_state_is_exact_over_a_stop_in_the_middle_of_a_batch(
     tmp_path: Path, function: Callable[[DataFrame], DataFrame]
 ) -> None:
-    elements = [(at(number), f"key {number % 5}") for number in range(453)]
+    elements = [(at(number), f"key {number % 5}") for number in range(253)]
 
     def run(wanted: int) -> ManualSubscriber[Any]:
         subscriber: ManualSubscriber[Any] = ManualSubscriber(request=wanted)

@@ -50,6 +50,7 @@ def test_our_sinks_stand_it(name: str, tmp_path: Path, extent: dict[str, Any]) -
     assert report.kills >= 2
 
 
+@pytest.mark.full  # tests/faults/test_postgres_sinks.py kills it every time
 @pytest.mark.postgres
 def test_tables_of_postgres_stand_it(
     tmp_path: Path,
@@ -61,6 +62,7 @@ def test_tables_of_postgres_stand_it(
     verify_sink(sink_parties.PostgresTable(), tmp_path / "rows", **extent).raise_if_failed()
 
 
+@pytest.mark.full  # tests/faults/test_redis_sinks.py kills it every time
 @pytest.mark.redis
 def test_streams_of_redis_stand_it(
     tmp_path: Path,

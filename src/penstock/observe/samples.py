@@ -7,8 +7,11 @@ nothing more on its way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
 from itertools import islice
 from typing import Any, Final
+from uuid import UUID
 
 from penstock.observe.meters import Timestamped, beginning_of, rows_in
 from penstock.observe.status import SampleRow
@@ -21,6 +24,8 @@ ROWS: Final = 5
 FIELDS: Final = 12
 MOST_NAME: Final = 40
 MOST_VALUE: Final = 60
+AS_TEXT: Final = (str, date, time, timedelta, Decimal, UUID)
+"""What says nothing more by its ``repr``."""
 
 
 def sampled(last: Sequence[Timestamped]) -> tuple[SampleRow, ...]:
@@ -61,8 +66,8 @@ def shown_fields(fields: Iterable[tuple[Any, Any]]) -> Iterator[tuple[str, str]]
 
 def in_cell(value: Any) -> str:
     """The beginning of a value."""
-    if isinstance(value, str):
-        return beginning_of(value, MOST_VALUE)
+    if isinstance(value, AS_TEXT):
+        return beginning_of(str(value), MOST_VALUE)
     return beginning_of(shorten(value), MOST_VALUE)
 
 

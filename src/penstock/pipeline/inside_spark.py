@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from penstock.api import Publisher
@@ -27,16 +27,21 @@ def engine_status(run: RunCounts, flows: tuple[FlowSegments, ...], *, keeps: boo
     )
 
 
-def flows_around(plan: SparkPlan, flow: Publisher[Any]) -> tuple[FlowSegments, ...]:
+def flows_around(
+    plan: SparkPlan, flow: Publisher[Any], journals: Sequence[str]
+) -> tuple[FlowSegments, ...]:
     """The flows into the journals, what runs on Spark, and the flow from there to the sinks."""
-    return (*upstream(plan), *on_spark(plan), *inner_flows(f"from {SPARK} to sinks", flow))
+    return (
+        *upstream(plan, journals),
+        *on_spark(plan),
+        *inner_flows(f"from {SPARK} to sinks", flow),
+    )
 
 
-def upstream(plan: SparkPlan) -> Iterator[FlowSegments]:
-    """The flows into the journals."""
-    for number, each in enumerate(plan.journaled, 1):
-        which = "the journal" if len(plan.journaled) == 1 else f"journal {number}"
-        yield from inner_flows(f"into {which}", each.publisher)
+def upstream(plan: SparkPlan, journals: Sequence[str]) -> Iterator[FlowSegments]:
+    """The flows into the journals, which have these names."""
+    for name, each in zip(journals, plan.journaled, strict=True):
+        yield from inner_flows(f"into {name}", each.publisher)
 
 
 def on_spark(plan: SparkPlan) -> Iterator[FlowSegments]:

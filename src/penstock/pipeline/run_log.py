@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from time import time
 from typing import Any, Final
@@ -139,7 +139,7 @@ class RunLog:
         with self._lock:
             self._earlier = [ended_by_now(each, totals) for each in earlier]
             self._run = LoggedRun(now, now, before=totals, after=totals)
-        self._write(self._earlier)
+        self._write([*self._earlier, self._run])
 
     def seen(self) -> None:
         """It is still there: now and then that is written down."""
@@ -148,16 +148,23 @@ class RunLog:
             if run is None or run.state != RUNNING or now - run.seen < SEEN_EVERY:
                 return
             self._run = replace(run, seen=now)
-        self._write(self._earlier)
+        self._write([*self._earlier, self._run])
 
     def end(self, state: State, error: Exception | None, totals: RunTotals) -> None:
-        """It has ended."""
+        """It has ended. Another one may have begun by now: what that wrote down stays."""
+        if self._checkpoint is None:
+            return
         with self._lock:
-            if self._run is None:
+            run = self._run
+            if run is None:
                 return
             words = "" if error is None else beginning_of(in_words(error))
-            self._run = replace(self._run, seen=time(), state=state, error=words, after=totals)
-        self._write(self._earlier)
+            ended = self._run = replace(run, seen=time(), state=state, error=words, after=totals)
+        found = self._read(self._checkpoint)
+        if any(each.began == run.began for each in found):
+            self._write([ended if each.began == run.began else each for each in found])
+        else:
+            self._write([*self._earlier, ended])
 
     def _read(self, checkpoint: Checkpoint) -> list[LoggedRun]:
         try:
@@ -166,12 +173,11 @@ class RunLog:
             logger.warning("the runs in %s cannot be read: %s", checkpoint.place, error)
             return []
 
-    def _write(self, earlier: Iterable[LoggedRun]) -> None:
+    def _write(self, runs: Sequence[LoggedRun]) -> None:
         assert self._checkpoint is not None
-        assert self._run is not None
-        runs = [asdict(each) for each in (*earlier, self._run)][-KEPT:]
+        kept = [asdict(each) for each in runs[-KEPT:]]
         try:
-            self._checkpoint.remember(FILE, json.dumps({"runs": runs}))
+            self._checkpoint.remember(FILE, json.dumps({"runs": kept}))
         except OSError as error:
             logger.warning("the runs of the pipeline cannot be written down: %s", error)
 

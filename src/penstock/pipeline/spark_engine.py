@@ -58,8 +58,9 @@ class SparkEngine:
         self._spark_sinks = assembly.spark_sinks
         self._entrances = assembly.entrances
         self._streams = StreamSources(self._plan, assembly)
+        names = [name for name, _ in self._journal_names(len(self._plan.journaled))]
+        self._flows = flows_around(self._plan, self.flow, names)
         self._conservation = Conservation()
-        self._flows = flows_around(self._plan, self.flow)
         self._run: SparkRun | None = None
         self._draining = False
         self._earlier = SparkHistory()
@@ -237,13 +238,16 @@ class SparkEngine:
 
     def _journals(self, run: RunCounts) -> Iterator[JournalPassages]:
         """The journals with their names: of several, each bears that of its source."""
-        sources = [name for name in self._sources if name not in self._streams.names]
-        names = journal_names(sources, len(run.inputs))
+        names = self._journal_names(len(run.inputs))
         for (name, givers), each, reading in zip(
             names, self._plan.journaled, run.inputs, strict=False
         ):
             source = self._source_of(each.publisher)
             yield JournalPassages(name, givers, source, reading, replays=each.replay != "none")
+
+    def _journal_names(self, journals: int) -> list[tuple[str, tuple[str, ...]]]:
+        sources = [name for name in self._sources if name not in self._streams.names]
+        return journal_names(sources, journals)
 
     def _source_of(self, publisher: Publisher[Any]) -> SourceMeter | None:
         """The source whose elements go into a journal as they are."""

@@ -22,7 +22,7 @@
 from penstock.runtime.arguments import require_executor, require_int
 from penstock.runtime.event_loop import AsyncioLoop
 from penstock.runtime.executor import CallingThread, Clock, Executor, Lock, NewLock, Task, Timer
-from penstock.runtime.secret_fields import hidden_fields, hide_fields
+from penstock.runtime.secret_fields import hidden_fields, hide_fields, hide_only
 from penstock.runtime.shown_text import printable, shorten, shown_address, shown_element
 from penstock.runtime.system_clock import SystemClock
 from penstock.runtime.thread_pool import ThreadPool
@@ -50,6 +50,7 @@ __all__ = [
     "collect_undelivered",
     "hidden_fields",
     "hide_fields",
+    "hide_only",
     "printable",
     "report_undelivered",
     "require_executor",

@@ -9,7 +9,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
-__all__ = ["MASK", "fields_of", "has_secret_fields", "hidden_fields", "hide_fields", "is_secret"]
+__all__ = [
+    "MASK",
+    "fields_of",
+    "has_secret_fields",
+    "hidden_fields",
+    "hide_fields",
+    "hide_only",
+    "is_secret",
+]
 
 
 class Mask:
@@ -25,6 +33,12 @@ hidden: set[str] = set()
 
 def hide_fields(names: Iterable[str]) -> None:
     """From now on, the values of fields of these names are shown to nobody."""
+    hidden.update(names)
+
+
+def hide_only(names: Iterable[str]) -> None:
+    """As ``hide_fields``, in the place of those before: a worker serves one pipeline at a time."""
+    hidden.clear()
     hidden.update(names)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.bridges.jvm.peers import NAMES, Elsewhere, machine_of_its_own
 from tests.flow.coming_from import names_on
+from tests.quick import quick
 
 pytestmark = [pytest.mark.java_peers, pytest.mark.timeout(300)]
 
@@ -22,7 +23,7 @@ def elsewhere() -> Iterator[Elsewhere]:
         yield call
 
 
-@pytest.mark.parametrize("peer", NAMES)
+@pytest.mark.parametrize("peer", quick(NAMES, ["Reactor"]))
 def test_a_hundred_thousand_elements_come_from_a_peer(elsewhere: Elsewhere, peer: str) -> None:
     assert elsewhere("from_the_peer", peer, ELEMENTS) == list(range(ELEMENTS))
 

@@ -47,13 +47,16 @@ def keeps_promise(verdict: Verdict) -> bool:
     return verdict.is_complete if verdict.sink in AT_LEAST_ONCE else verdict.is_exact
 
 
-def run_series(folder: Path, faults: Sequence[str], count: int, random: Random) -> Series:
+def run_series(
+    folder: Path, faults: Sequence[str], count: int, random: Random, *, again: bool = True
+) -> Series:
     """Let the faults strike one after the other, let the pipeline finish, and run it again."""
     with supplied(folder, count) as settings:
         times = sum(suffer(folder, settings, FAULTS[fault], random) for fault in faults)
         finish(folder, settings)
         before = contents(folder)
-        finish(folder, settings)
+        if again:
+            finish(folder, settings)
         unchanged = contents(folder) == before
     return Series(times, judge(folder, tuple(SOURCES), count), unchanged)
 

@@ -213,6 +213,7 @@ def test_the_publisher_on_an_executor_passes_on_one_of_its_own(
     passes(verify_on(new_executor))
 
 
+@pytest.mark.full  # the quick run judges a subscriber there
 def test_the_publisher_on_an_executor_passes_on_a_pool_that_was_there_before() -> None:
     with ThreadPool(2) as pool:
         passes(verify_on(lambda: pool))

@@ -146,7 +146,12 @@ def test_the_synchronous_base_class_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    "new_executor", [CallingThread, ThreadPool, lambda: ThreadPool(2)], ids=["caller", "1", "2"]
+    "new_executor",
+    [
+        pytest.param(CallingThread, id="caller", marks=pytest.mark.full),
+        pytest.param(ThreadPool, id="1", marks=pytest.mark.full),
+        pytest.param(lambda: ThreadPool(2), id="2"),
+    ],
 )
 def test_the_asynchronous_base_class_passes_on_an_executor_of_its_own(
     new_executor: Callable[[], Executor],
@@ -154,7 +159,7 @@ def test_the_asynchronous_base_class_passes_on_an_executor_of_its_own(
     passes(verify_subscriber(lambda: Async(new_executor()), **POISONED))
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", quick([1, 2], [2]))
 def test_the_asynchronous_base_class_passes_on_a_pool_that_was_there_before(workers: int) -> None:
     with ThreadPool(workers) as pool:
         passes(verify_subscriber(lambda: Async(pool), **POISONED))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from penstock.runtime import hidden_fields, hide_fields, shorten
+from penstock.runtime import hidden_fields, hide_only, shorten
 from penstock.spark.egress.rows import RowReader, row_type
 from penstock.spark.failures import UserError, place_of
 from penstock.spark.ingest.conversion import Converter
@@ -120,7 +120,7 @@ class FusedPass:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What Spark calls once for each partition."""
-        hide_fields(self.secret)  # in the process of a worker nobody has said so
+        hide_only(self.secret)  # in the process of a worker nobody has said so
         schema = self.schema
         made: Iterator[pa.RecordBatch] = (with_schema(batch, schema) for batch in batches)
         rows: list[RowStage] = []

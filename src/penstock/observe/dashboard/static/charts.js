@@ -183,7 +183,7 @@ function options(unit, names, onCursor, scale) {
     },
     axes: [
       { ...axis, size: 24, gap: 4, space: 45, incrs: () => scale.period.ticks, values: (_, at) => at.map(hourAndMinute) },
-      { ...axis, size: 54, gap: 6, space: 34, values: (_, numbers) => numbers.map(unit) },
+      { ...axis, size: 62, gap: 6, space: 34, values: (_, numbers) => numbers.map(unit) },
     ],
     series: [{}, ...names.map((_, line) => seriesOf(line))],
     hooks: { setCursor: [onCursor] },

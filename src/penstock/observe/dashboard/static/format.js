@@ -2,11 +2,12 @@
 
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const TENTHS = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+const TWO_DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 2 });
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 const SIZES = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "kB"]];
 const CLOCK = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
 
-export const tenths = (number) => TENTHS.format(number);
+export const twoDigits = (number) => TWO_DIGITS.format(number);
 
 export const count = (number) => WHOLE.format(number);
 

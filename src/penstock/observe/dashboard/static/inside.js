@@ -40,7 +40,7 @@ const moment = (at) => `${DAY.format(new Date(at * 1000))}, ${UTC.format(new Dat
 
 const keptOf = (state) => [
   state.operator,
-  `keeps ${stateInWords(state)}, ${count(state.late)} rows came too late for it`,
+  `keeps ${stateInWords(state)}${state.late ? `, ${count(state.late)} rows came too late for it` : ""}`,
 ];
 
 function createPhases(root) {

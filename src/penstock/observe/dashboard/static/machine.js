@@ -1,7 +1,7 @@
 // What the run takes of its machine.
 
 import { setHidden } from "./dom.js";
-import { count, share, size, tenths } from "./format.js";
+import { count, share, size, twoDigits } from "./format.js";
 import { showPairs } from "./pairs.js";
 
 export function createMachine(root) {
@@ -19,7 +19,7 @@ export function createMachine(root) {
 
 function useOf({ name, processes, cores, memory }, all) {
   const several = processes > 1 ? ` (${count(processes)})` : "";
-  const busy = cores === null ? "" : `${tenths(cores)} of ${count(all)} processors, `;
+  const busy = cores === null ? "" : `${twoDigits(cores)} of ${count(all)} processors, `;
   return [`${name}${several}`, `${busy}${size(memory)} of memory`];
 }
 

@@ -7,6 +7,7 @@ const UNSEEN = "Nothing has passed here yet, or it stays within Spark, where thi
 
 export function createSamples(root) {
   const hint = root.querySelector(".hint");
+  const list = root.querySelector(".samples");
   let edges = new Map();
 
   function show(view) {
@@ -25,7 +26,7 @@ export function createSamples(root) {
   function build(names) {
     for (const edge of edges.values()) edge.root.remove();
     edges = new Map(names.map((name) => [name, createSample(name)]));
-    root.append(...[...edges.values()].map((edge) => edge.root));
+    list.append(...[...edges.values()].map((edge) => edge.root));
   }
 
   function open(edge) {
@@ -79,7 +80,11 @@ function rowOf({ at, fields, more }) {
 
 function fieldOf([name, value]) {
   const field = element("span", "field");
-  if (name) field.append(element("i", "", name));
+  if (name) {
+    const label = element("i", "", name);
+    label.title = name; // where it does not fit
+    field.append(label);
+  }
   field.append(element("span", "text", value));
   return field;
 }
