@@ -33,7 +33,7 @@ from benchmarks.crossings import (
     two_threads,
 )
 from benchmarks.measure import best_of
-from benchmarks.multicast_by_hand import joined_and_left
+from benchmarks.multicast_by_hand import joined_and_left, joined_at_any_time
 from benchmarks.parties import Adder, OneByOneAdder
 from penstock import ExecutorPublisher, Flow, ThreadPool
 
@@ -165,6 +165,7 @@ LIMITS: Final = (
     }),
     Limit("multicast to 100", 1.15, callbacks(100), {
         "by hand, by the rules": joined_and_left(100),
+        "by hand, who joins and leaves at any time": joined_at_any_time(100),
         "ours": multicast(100),
         "ours, ten times the elements": multicast(100, ELEMENTS // 10),
     }),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import Final
 
 from benchmarks.bar import Work
@@ -10,7 +11,7 @@ from benchmarks.crossings import ELEMENTS
 from benchmarks.parties import Adder
 from penstock import UNBOUNDED
 
-__all__ = ["joined_and_left"]
+__all__ = ["joined_and_left", "joined_at_any_time"]
 
 IDLE, RUNNING, AGAIN = range(3)
 
@@ -108,6 +109,96 @@ def joined_and_left(subscribers: int) -> Work:
                 call(x)
         for each in list(joined):
             each.complete()
+        return count * subscribers
+
+    return run
+
+
+class SharedLoop:
+    """What a shared run promises besides the rules, as short as it can be written.
+
+    One may join or leave at any time, and has what comes from then on; the slowest sets the pace,
+    so each has its position in what is kept; what is no element, or no subscriber, is refused.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._joined: dict[int, Joined] = {}
+        self._others: dict[Joined, None] = {}
+        self._readers_at: dict[int, int] = {}
+        self._position_of: dict[Joined, int] = {}
+        self._end = 0
+        self._wanted_until = 0
+        self.disturbed = False
+
+    def join(self, subscriber: Adder) -> None:
+        """Add one who starts with the next element."""
+        subscriber.on_subscribe, subscriber.on_next, subscriber.on_error, subscriber.on_complete  # noqa: B018 - 1.9: it has them
+        with self._lock:
+            if id(subscriber) in self._joined:
+                raise RuntimeError  # 1.10
+            self.disturbed = True
+            subscription = Joined(subscriber, self._others)
+            self._joined[id(subscriber)] = subscription
+            self._others[subscription] = None
+            self._move(subscription, None, self._end)
+        subscription.open()
+        with self._lock:
+            self._wanted_until = max(self._wanted_until, self._end + subscription.demand)
+
+    def send(self, elements: Iterable[int | None]) -> None:
+        """Call each of them with each element, as far as all want it."""
+        with self._lock:
+            joined = list(self._others)
+            self.disturbed = False
+        most = min([each.demand for each in joined])
+        calls = [each.subscriber.on_next for each in joined if each.subscriber is not None]
+        sent = 0
+        for x in elements:
+            if x is None or self.disturbed or sent == most:
+                break
+            try:
+                for call in calls:
+                    call(x)
+            except Exception:
+                self.disturbed = True  # 2.13
+            sent += 1
+        with self._lock:
+            for each in joined:
+                each.demand -= sent
+                self._move(each, self._end, self._end + sent)
+            self._end += sent
+
+    def complete(self) -> None:
+        """All leave."""
+        joined = list(self._others)
+        for each in joined:
+            each.complete()
+        with self._lock:
+            for each in joined:
+                self._move(each, self._position_of.pop(each), None)
+            self._joined.clear()
+
+    def _move(self, subscription: Joined, before: int | None, after: int | None) -> None:
+        if after is not None:
+            self._readers_at[after] = self._readers_at.get(after, 0) + 1
+            self._position_of[subscription] = after
+        if before is not None:
+            self._readers_at[before] -= 1
+            if not self._readers_at[before]:
+                del self._readers_at[before]
+
+
+def joined_at_any_time(subscribers: int) -> Work:
+    """The same with what a shared run promises."""
+    count: Final = ELEMENTS // subscribers
+
+    def run() -> int:
+        loop = SharedLoop()
+        for _ in range(subscribers):
+            loop.join(Adder())
+        loop.send(range(count))
+        loop.complete()
         return count * subscribers
 
     return run

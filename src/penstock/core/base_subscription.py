@@ -85,12 +85,14 @@ class BaseSubscription(Drain, Generic[T]):
         """Ask for ``n`` more elements."""
         if self._mark is not None:
             return  # 3.6
-        error = illegal_request(n)
-        if error is not None:
-            self.fail_soon(error)  # 3.9, as a signal: 3.16 forbids raising
-            return
+        if type(n) is not int or n <= 0:
+            error = illegal_request(n)
+            if error is not None:
+                self.fail_soon(error)  # 3.9, as a signal: 3.16 forbids raising
+                return
         self.demand.add(n)  # 3.8
-        self.wake()
+        if self._progress != AGAIN:  # as in ``on_subscribe``: the round to come sees it
+            self.wake()
 
     def cancel(self) -> None:
         """Stop the stream."""
@@ -206,8 +208,8 @@ class BaseSubscription(Drain, Generic[T]):
             self._subscriber.on_subscribe(self)
         except Exception as error:
             self._blame("on_subscribe", error)
-        with self._progress_lock:
-            self._progress = RUNNING  # what was requested there is served in this round
+        # Without the lock: whoever notes another round here has done before what this one serves.
+        self._progress = RUNNING
 
     def _goes_on(self) -> bool:
         """Act on the subscriber's mark, if there is one; whether the stream goes on."""

@@ -129,11 +129,12 @@ class BaseFlow(Generic[T_co]):
 
 def announce(flow: BaseFlow[Any]) -> None:
     """Tell the origins of ``flow`` that want to know it that somebody subscribes to it."""
-    origins = flow.plan.announced_to
+    plan = flow._plan or flow.plan
+    origins = plan.announced_to
     if origins is None:
         unheard = Origin.subscribed_to
         origins = [each for each in origins_of(flow) if type(each).subscribed_to is not unheard]
-        flow.plan.announced_to = origins
+        plan.announced_to = origins
     for each in origins:
         each.subscribed_to(flow)
 

@@ -67,7 +67,9 @@ class Broadcast(Drain, Generic[T]):
     ``executor``              signal the subscribers on this executor; without one, on the thread
                               that brings an element or requests it
 
-    ``state`` is what the next subscriber would get; it changes under the lock.
+    ``state`` is what the next subscriber would get, ``kept`` has the elements that somebody has yet
+    to take, and ``thirsty`` says that upstream is to be asked; they change under the lock. Whoever
+    keeps an element wakes all subscriptions that have demand.
 
     As a drain it makes the calls to the upstream subscription, one at a time (rule 2.7), on the
     thread that wakes it.
@@ -106,13 +108,13 @@ class Broadcast(Drain, Generic[T]):
         self._lock = new_lock()
         self.state = ACTIVE
         self._ending: Exception = COMPLETED
-        self._kept: SharedBuffer[T] = SharedBuffer()
+        self.kept: SharedBuffer[T] = SharedBuffer()
         self._subscriptions: dict[BroadcastSubscription[T], None] = {}
         self._subscription_of: dict[int, BroadcastSubscription[T]] = {}  # by the subscriber's id
         self._kept_alive = 0
         self._wanted_until = 0
         self._furthest = 0
-        self._thirsty = False
+        self.thirsty = False
         self._fresh = False
 
     @contextmanager
@@ -138,7 +140,7 @@ class Broadcast(Drain, Generic[T]):
             twin = self._subscription_of.get(id(subscriber))
             if twin is not None and not twin.serves(subscriber):
                 twin = None  # it belonged to another subscriber, gone by now, with the same id
-            subscription = self._join(subscriber) if twin is None and self._has_elements else None
+            subscription = self._join(subscriber) if twin is None else None
             source, self._source = (self._source, None) if subscription else (None, self._source)
         if subscription is not None:
             del subscriber  # 3.13: an error that somebody keeps may lead to this frame
@@ -160,10 +162,10 @@ class Broadcast(Drain, Generic[T]):
     def on_next(self, element: T) -> None:
         """Keep the element and pass it on to all subscribers that have demand."""
         require_element(element)
-        unasked = self._takes_unasked and len(self._kept) < self._input.capacity
+        unasked = self._takes_unasked and len(self.kept) < self._input.capacity
         if self._input.admit(unasked=unasked):
             with self._lock:
-                self._kept.append(element)
+                self.kept.append(element)
                 self._fresh = True
         self.wake()
 
@@ -182,31 +184,24 @@ class Broadcast(Drain, Generic[T]):
 
     def read(self, subscription: BroadcastSubscription[T]) -> list[T]:
         """The elements that ``subscription`` can take now; they are kept until it has them."""
-        if not self._kept.elements:
-            return []  # whoever brings one wakes all that have demand
         with self._lock:
-            return self._kept.read(subscription.position, subscription.demand.outstanding)
+            return self.kept.read(subscription.position, subscription.demand.outstanding)
 
     def has_taken(self, subscription: BroadcastSubscription[T], elements: int) -> Exception | None:
         """Move ``subscription`` on; returns how the stream ended if nothing more follows for it."""
         with self._lock:
-            oldest, position = self._kept.oldest, subscription.position + elements
+            oldest, position = self.kept.oldest, subscription.position + elements
             if elements:
-                self._kept.move(subscription.position, position)
+                self.kept.move(subscription.position, position)
                 subscription.position = position
-            if position > self._furthest or self._kept.oldest != oldest:
-                self._furthest, self._thirsty = max(self._furthest, position), True
+            if position > self._furthest or self.kept.oldest != oldest:
+                self._furthest, self.thirsty = max(self._furthest, position), True
             outstanding = subscription.demand.outstanding
             wanted_until = UNBOUNDED if outstanding == UNBOUNDED else position + outstanding
             if wanted_until > self._wanted_until:
-                self._wanted_until, self._thirsty = wanted_until, True
-            over = self.state in ENDED and position == self._kept.end
+                self._wanted_until, self.thirsty = wanted_until, True
+            over = self.state in ENDED and position == self.kept.end
             return self._ending if over else None
-
-    def ask_if_thirsty(self) -> None:
-        """A subscription has made room or has new demand: ask upstream."""
-        if self._thirsty:
-            self.wake()
 
     def disturb(self) -> None:
         """A subscription is about to leave, or to be told something else than elements."""
@@ -217,18 +212,18 @@ class Broadcast(Drain, Generic[T]):
     def leave(self, subscriptions: Sequence[BroadcastSubscription[T]]) -> None:
         """``subscriptions`` take no more elements."""
         with self._lock:
-            oldest = self._kept.oldest
+            oldest = self.kept.oldest
             for subscription in subscriptions:
                 del self._subscriptions[subscription]
                 if self._subscription_of.get(subscription.subscriber_id) is subscription:
                     del self._subscription_of[subscription.subscriber_id]
-                self._kept.leave(subscription.position)
+                self.kept.leave(subscription.position)
                 subscription.part_of = None
             if not self._subscriptions:
-                self._wanted_until = self._kept.oldest  # nobody is left that wants anything
+                self._wanted_until = self.kept.oldest  # nobody is left that wants anything
             self._shut_down_if_idle()
             self._forget_if_over()
-            made_room = self._kept.oldest != oldest
+            made_room = self.kept.oldest != oldest
         if made_room or not self._is_active:
             self.wake()
 
@@ -236,8 +231,8 @@ class Broadcast(Drain, Generic[T]):
 
     def _work(self) -> None:
         with self._lock:
-            self._thirsty = False
-            taken, furthest = self._kept.oldest, self._furthest
+            self.thirsty = False
+            taken, furthest = self.kept.oldest, self._furthest
             wanted = UNBOUNDED if self._eager else self._wanted_until
         if self._is_active:
             self._input.refill(wanted=wanted, taken=taken, starving_at=furthest)
@@ -260,19 +255,18 @@ class Broadcast(Drain, Generic[T]):
     def _is_active(self) -> bool:
         return self.state is ACTIVE
 
-    @property
-    def _has_elements(self) -> bool:
-        """Whether a newcomer has something to expect, even if only what nobody else has taken."""
-        completed = self.state is BroadcastState.COMPLETED
-        return self._is_active or (completed and len(self._kept) > 0 and not self._subscriptions)
-
-    def _join(self, subscriber: Subscriber[T]) -> BroadcastSubscription[T]:
+    def _join(self, subscriber: Subscriber[T]) -> BroadcastSubscription[T] | None:
+        """A subscription, if there is something to expect, be it what nobody else has taken."""
+        if self.state is not ACTIVE:
+            completed = self.state is BroadcastState.COMPLETED
+            if not completed or self._subscriptions or not self.kept.elements:
+                return None
         # The first one gets all that was kept for it, which would otherwise stay there forever.
         from_oldest = self._from_oldest or not self._subscriptions
-        return self._join_at(subscriber, self._kept.oldest if from_oldest else self._kept.end)
+        return self._join_at(subscriber, self.kept.oldest if from_oldest else self.kept.end)
 
     def _join_at(self, subscriber: Subscriber[T], position: int) -> BroadcastSubscription[T]:
-        self._kept.join(position)
+        self.kept.join(position)
         subscription = BroadcastSubscription(
             subscriber, self, position, self._subscriber_executor, self._new_lock
         )
@@ -332,4 +326,4 @@ class Broadcast(Drain, Generic[T]):
         # After a completion what is kept waits for the next subscriber.
         over = self.state in (BroadcastState.FAILED, BroadcastState.SHUT_DOWN)
         if over and not self._subscriptions:
-            self._kept = SharedBuffer()
+            self.kept = SharedBuffer()

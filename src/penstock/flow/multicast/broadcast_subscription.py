@@ -56,7 +56,8 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
             super().wake()
         elif self._progress != AGAIN:  # else the thread that runs it asks
             self._run_here()
-            self._broadcast.ask_if_thirsty()  # now that nobody is within this drain
+            if self._broadcast.thirsty:
+                self._broadcast.wake()  # now that nobody is within this drain
 
     @property
     def broadcast(self) -> Broadcast[T]:
@@ -83,12 +84,9 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
             return False
 
     def complete(self) -> None:
-        """It was given all elements; its drain is released, and it is left to be removed."""
-        try:
-            self._complete()
-        finally:
-            self._released = True
-            self.release()
+        """It was given all elements, and is left to be removed; its drain has no more to do."""
+        self._released = True
+        self._complete()
 
     def blame(self, error: Exception) -> None:
         """The subscriber raised ``error`` in ``on_next``."""
@@ -109,15 +107,15 @@ class BroadcastSubscription(BaseSubscription[T], RunPart):
         return not self._wanted
 
     def _serve(self) -> None:
-        elements = self._broadcast.read(self)
-        sent = self._emit(elements) if elements else 0
-        ending = self._broadcast.has_taken(self, sent)
+        broadcast = self._broadcast
+        sent = self._emit(broadcast.read(self)) if broadcast.kept.elements else 0
+        ending = broadcast.has_taken(self, sent)
         if ending is COMPLETED:
             self._complete()
         elif ending is not None:
             self._fail(ending)
-        elif self._executor is not None and self._wanted:
-            self._broadcast.ask_if_thirsty()
+        elif self._executor is not None and self._wanted and broadcast.thirsty:
+            broadcast.wake()
 
     def _release(self) -> None:
         self._broadcast.leave((self,))

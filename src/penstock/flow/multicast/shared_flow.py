@@ -12,7 +12,7 @@ from penstock.flow.base_flow import announce, opened
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import FROM_START, Origin
 from penstock.flow.flow import Flow
-from penstock.flow.multicast.broadcast import BroadcastState
+from penstock.flow.multicast.broadcast import ACTIVE, BroadcastState
 from penstock.flow.multicast.shared_run import SharedRun
 from penstock.flow.multicast.sharing_options import SharingOptions, require_grace
 from penstock.runtime import Clock
@@ -234,7 +234,9 @@ class Sharing(Generic[T]):
         """Add a subscriber to the current run, and start that with the last one it waits for."""
         options = self.options
         if options.grace is None:
-            run = self._current()
+            run = self._shared_run
+            if run.state is not ACTIVE:
+                run = self._current()
             run.subscribe(subscriber)
         else:
             run = self._joined_while_alive(subscriber)

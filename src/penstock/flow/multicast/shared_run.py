@@ -72,7 +72,7 @@ class SharedRun(Broadcast[T], RunContext):
         self._grace = grace
         self._idle_clock = idle_clock
         self._tasks = ClosingTasks()
-        self._kept.join(history.start)
+        self.kept.join(history.start)
         # While rows are sent nothing is kept or read, and a newcomer waits for the last one.
         self._rows: FanOut[T] = NO_ROWS
         self._newcomers: list[BroadcastSubscription[T]] = []
@@ -105,7 +105,7 @@ class SharedRun(Broadcast[T], RunContext):
 
     def backlog_of(self, subscription: BroadcastSubscription[T]) -> int:
         """How many elements ``subscription`` has not taken yet, of those that have come."""
-        return max(self._kept.end - subscription.position, 0)
+        return max(self.kept.end - subscription.position, 0)
 
     @property
     def capacity(self) -> int:
@@ -123,8 +123,8 @@ class SharedRun(Broadcast[T], RunContext):
         if self._idle_clock is not None and not self._subscriptions:
             return PREFETCH
         sent = self._rows.sent
-        room = self._kept.oldest + sent + self._input.capacity
-        return max(min(self._wanted_until, room) - self._kept.end - sent, 0)
+        room = self.kept.oldest + sent + self._input.capacity
+        return max(min(self._wanted_until, room) - self.kept.end - sent, 0)
 
     # How it differs from a broadcast.
 
@@ -201,7 +201,7 @@ class SharedRun(Broadcast[T], RunContext):
             self._drained_by = 0
 
     def _go_round(self) -> None:
-        self._thirsty = False
+        self.thirsty = False
         elements = self._elements
         unread = 0
         try:
@@ -260,7 +260,7 @@ class SharedRun(Broadcast[T], RunContext):
             if not subscriptions:
                 return []
             self._rows = FanOut()
-        end = self._kept.end
+        end = self.kept.end
         for held, subscription in enumerate(subscriptions):
             if not subscription.hold_at(end):
                 self._settle([], [])
@@ -303,15 +303,15 @@ class SharedRun(Broadcast[T], RunContext):
         with self._lock:
             sent = self._rows.sent
             self._rows = NO_ROWS
-            end = self._kept.end + sent
+            end = self.kept.end + sent
             for element in passed:
-                self._kept.append(element)
+                self.kept.append(element)
             if sent:
-                self._kept.move(end - sent, end, len(subscriptions))
+                self.kept.move(end - sent, end, len(subscriptions))
                 for subscription in subscriptions:
                     subscription.demand.consume(sent)
                     subscription.position = end
-                self._furthest, self._thirsty = end, True
+                self._furthest, self.thirsty = end, True
                 self._move_history(end)
             self._let_newcomers_begin()
 
@@ -319,7 +319,7 @@ class SharedRun(Broadcast[T], RunContext):
         newcomers, self._newcomers = self._newcomers, []
         for newcomer in newcomers:
             if newcomer in self._subscriptions:
-                self._kept.move(newcomer.position, self._history.start)
+                self.kept.move(newcomer.position, self._history.start)
                 newcomer.position = self._history.start
                 self.has_taken(newcomer, 0)
                 self._fresh = True
@@ -327,7 +327,7 @@ class SharedRun(Broadcast[T], RunContext):
     @property
     def _room_for_all(self) -> int:
         """How many more elements may come, where none of them must be forgotten."""
-        return UNBOUNDED if self._limit is None else self._history.capacity - self._kept.end
+        return UNBOUNDED if self._limit is None else self._history.capacity - self.kept.end
 
     def _keep(self, element: T) -> None:
         require_element(element)
@@ -336,34 +336,32 @@ class SharedRun(Broadcast[T], RunContext):
             raise self._limit
         with self._lock:
             if self._is_active:
-                self._kept.append(element)
+                self.kept.append(element)
                 self._fresh = True
-                self._move_history(self._kept.end)
+                self._move_history(self.kept.end)
 
     def _move_history(self, end: int) -> None:
         """The history is one more reader of what is kept; it moves on with the end."""
         before = self._history.start
         self._history.grow(end)
-        self._kept.move(before, self._history.start)
+        self.kept.move(before, self._history.start)
 
-    @property
-    def _has_elements(self) -> bool:
-        return self.state is ACTIVE or (
-            self.state is not BroadcastState.SHUT_DOWN and self._kept.end > self._history.start
-        )
-
-    def _join(self, subscriber: Subscriber[T]) -> BroadcastSubscription[T]:
+    def _join(self, subscriber: Subscriber[T]) -> BroadcastSubscription[T] | None:
+        if self.state is not ACTIVE:
+            shut_down = self.state is BroadcastState.SHUT_DOWN
+            if shut_down or self.kept.end == self._history.start:
+                return None
         if self._grace is not None:
             self._grace.end()
         if self._rows is not NO_ROWS:
             self.disturb()
-            newcomer = self._join_at(subscriber, self._kept.end)
+            newcomer = self._join_at(subscriber, self.kept.end)
             self._newcomers.append(newcomer)
             return newcomer
         if self._history.capacity:
             before = self._history.start
             self._history.forget_the_old()
-            self._kept.move(before, self._history.start)
+            self.kept.move(before, self._history.start)
         return self._join_at(subscriber, self._history.start)
 
     def _forget_if_over(self) -> None:
