@@ -232,6 +232,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     leave_sockets_to_older_sparks(items)
     if not config.getoption("full"):
         config.stash[LEFT_OUT] = leave_out("full", config, items)
+    if "SPARK_REMOTE" in os.environ:
+        leave_out("classic", config, items)
     # In continuous integration the tests run, and fail by the sentence that says what is missing.
     if os.environ.get("CI") != "true":
         with patch.object(installed_java, "ask", cache(installed_java.ask)):  # by several of them

@@ -36,6 +36,7 @@ def assert_same(found: pa.Table, expected: pa.Table) -> None:
     assert found.schema.equals(expected.schema, check_metadata=True)
 
 
+@pytest.mark.classic
 def test_it_is_what_spark_brings_itself(spark: SparkSession) -> None:
     collect = BatchCollector()
     for rows in (25_000, 0, 1):
@@ -50,6 +51,7 @@ def test_it_is_what_spark_brings_itself(spark: SparkSession) -> None:
         spark.conf.unset(LARGE)
 
 
+@pytest.mark.classic
 def test_an_error_of_a_task_is_raised(spark: SparkSession) -> None:
     frame = spark.range(100).selectExpr("IF(id < 99, id, raise_error('the last one')) AS id")
     with pytest.raises(PySparkException, match="the last one"):

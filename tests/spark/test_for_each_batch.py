@@ -22,6 +22,7 @@ def numbers(count: int, **options: Any) -> SparkFlow:
     return Flow.range(count).map(lambda n: (n,)).on_spark("n long", batch_rows=4, **options)
 
 
+@pytest.mark.classic
 def test_the_function_gets_each_dataframe_with_its_number(spark: SparkSession) -> None:
     seen: list[tuple[int, int]] = []
 
@@ -35,6 +36,7 @@ def test_the_function_gets_each_dataframe_with_its_number(spark: SparkSession) -
     assert len({batch for batch, _ in seen}) > 1
 
 
+@pytest.mark.classic
 def test_a_batch_that_the_function_refuses_comes_again_with_its_number(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -74,6 +76,7 @@ def test_an_exit_within_the_function_ends_the_stream(spark: SparkSession) -> Non
         numbers(1, session=spark).for_each_batch(leave).run_sync()
 
 
+@pytest.mark.classic
 def test_the_next_batch_waits_until_the_function_has_returned(spark: SparkSession) -> None:
     came, goes_on = threading.Semaphore(0), threading.Semaphore(0)
     running: list[int] = []

@@ -330,3 +330,18 @@ def test_what_spark_connect_lacks_is_named_before_a_server_is_asked(
     monkeypatch.setattr(reachable, "requires", lambda _: ['not-there>=1; extra == "connect"'])
     with pytest.raises(SparkUnavailable, match="Spark Connect needs not-there, not installed here"):
         require_connect_server("sc://127.0.0.1:1", timeout=1)
+
+
+def test_spark_remote_names_the_server_where_nothing_else_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere:15002")
+    assert SparkSettings().remote == "sc://elsewhere:15002"
+    assert SparkSettings().is_remote
+    assert SparkSettings(remote="sc://here").remote == "sc://here"
+    assert SparkSettings(master="local[2]").remote is None
+    monkeypatch.setenv("SPARK_REMOTE", "")
+    assert SparkSettings().remote is None
+    monkeypatch.setenv("SPARK_REMOTE", "local")
+    with pytest.raises(ValueError, match="a remote is sc://host:port, not 'local'"):
+        SparkSettings()

@@ -105,6 +105,7 @@ class Named:
     name: str
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("bytes_with_it", [0, 100_000])
 def test_functions_at_the_front_run_where_rows_are_read_unless_they_are_large(
     bytes_with_it: int,

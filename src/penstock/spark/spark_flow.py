@@ -17,7 +17,7 @@ from penstock.flow.checks import require_callable
 from penstock.flow.engine.call_site import caller
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_flag, require_text
-from penstock.spark.egress.dataframe_sinks import for_each_batch
+from penstock.spark.egress.dataframe_sinks import ForEachPartition, for_each_batch
 from penstock.spark.egress.query import NativeSink
 from penstock.spark.egress.rows import (
     NumberedBatch,
@@ -322,6 +322,9 @@ class SparkFlow:
         from penstock.spark.workers.partitions import ToSubscribers
 
         give = ToSubscribers.made_by(require_callable("for_each_partition", subscriber_factory))
+        if self._plan.settings.is_remote:
+            plan = replace(self._plan, sinks=(*self._plan.sinks, ForEachPartition(give)))
+            return BaseFlow._from(FromSpark("for_each_partition", plan, None))
         stage = FrameStage(
             "for_each_partition", lambda frame: frame.mapInArrow(give, frame.schema), give
         )

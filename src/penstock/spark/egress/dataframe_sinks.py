@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -20,7 +20,9 @@ from penstock.spark.workers.functions import told
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BatchFanOut", "for_each_batch"]
+    from penstock.spark.workers.partitions import ToSubscribers
+
+__all__ = ["BatchFanOut", "ForEachPartition", "for_each_batch"]
 
 NO_ROWS: Final = pa.table({})
 
@@ -50,6 +52,26 @@ class ForEachBatch(DataFrameSink):
         """Call it."""
         with blaming_or_lost("for_each_batch"):
             self.function(dataframe, batch_id)
+
+
+@dataclass(frozen=True)
+class ForEachPartition(DataFrameSink):
+    """Subscribers in the workers of Spark Connect, which does not tell a task its batch."""
+
+    give: ToSubscribers
+    level: Level = field(default="at least once", init=False)
+
+    @property
+    def sent(self) -> object:
+        """What makes the subscribers."""
+        return self.give
+
+    def take(self, dataframe: DataFrame, batch_id: int) -> None:
+        """Give them the rows; none comes back."""
+        give = replace(self.give, batch=batch_id)
+        with blaming_or_lost("for_each_partition"):
+            rows = dataframe.mapInArrow(give, dataframe.schema)
+            rows.write.format("noop").mode("overwrite").save()
 
 
 @contextmanager

@@ -25,9 +25,13 @@ BATCH: Final = "streaming.sql.batchId"
 
 @dataclass(frozen=True)
 class ToSubscribers:
-    """Gives the rows of each partition to a subscriber of its own, in a process of Spark."""
+    """Gives the rows of each partition to a subscriber of its own, in a process of Spark.
+
+    ``batch`` is the number of the batch, where Spark does not tell it to its tasks.
+    """
 
     factory: Callable[[int, int], Subscriber[Any]]
+    batch: int | None = None
 
     @classmethod
     def made_by(cls, factory: Callable[[int, int], Subscriber[Any]]) -> ToSubscribers:
@@ -46,20 +50,21 @@ class ToSubscribers:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What Spark calls once for each partition; nothing goes on downstream."""
         with blaming("for_each_partition"):
-            task = PartitionTask(self.factory(*this_part()))
+            task = PartitionTask(self.factory(*self._this_part()))
             rows = Flow.from_iterable(rows_in(batches))
             rows.do_finally(task.leave_if_cancelled).subscribe(task)
             task.join()
         return iter(())
 
-
-def this_part() -> tuple[int, int]:
-    """The number of the batch that this task is of, and that of its partition."""
-    task = TaskContext.get()
-    assert task is not None  # this is a task
-    batch = task.getLocalProperty(BATCH)
-    assert batch is not None  # of a stream
-    return int(batch), task.partitionId()
+    def _this_part(self) -> tuple[int, int]:
+        """The number of the batch that this task is of, and that of its partition."""
+        task = TaskContext.get()
+        assert task is not None  # this is a task
+        if self.batch is not None:
+            return self.batch, task.partitionId()
+        batch = task.getLocalProperty(BATCH)
+        assert batch is not None  # of a stream
+        return int(batch), task.partitionId()
 
 
 def rows_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Any]:
