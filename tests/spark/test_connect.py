@@ -25,7 +25,7 @@ from penstock.spark.egress.batch_transport import (
 from penstock.spark.failures import SparkFailed, SparkLost, Stopped, explained
 from penstock.spark.session.reachable import limit_retries
 from tests.spark.capabilities import has_call_status
-from tests.spark.cluster import connect_server
+from tests.spark.cluster import REMOTE, connect_server
 
 if TYPE_CHECKING:
     from grpc import StatusCode
@@ -253,4 +253,22 @@ def test_streams_go_over_spark_connect_and_leave_nothing_behind(
     with connect_server() as server:
         server.environment[SWITCH] = encryption
         server.run_tests("tests/spark/on_connect.py", *options)
+    assert server.left() == []
+
+
+STREAMS = (
+    "spark_flow", "for_each_batch", "arrow_batches", "numbered_batches", "stateful",
+    "stateful_functions", "timeouts", "from_stream", "dataframe",
+)  # fmt: skip
+"""The modules whose tests go over Spark Connect as they are, but for those marked as classic."""
+
+
+@pytest.mark.full
+@pytest.mark.spark_connect
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("module", STREAMS)
+def test_the_tests_of_streams_pass_over_spark_connect(module: str) -> None:
+    with connect_server() as server:
+        server.environment["SPARK_REMOTE"] = server.environment[REMOTE]
+        server.run_tests(f"tests/spark/test_{module}.py")
     assert server.left() == []

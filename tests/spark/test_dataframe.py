@@ -152,6 +152,7 @@ def test_large_strings_are_read_as_they_are_sent(spark: SparkSession) -> None:
 # Demand.
 
 
+@pytest.mark.classic
 def test_partitions_are_computed_as_their_rows_are_wanted(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -186,11 +187,13 @@ def test_batches_are_counted_one_by_one(row_by_row: SparkSession) -> None:
     await_condition(no_thread_is_left, "the threads of the stream end")
 
 
+@pytest.mark.classic
 def test_cancel_stops_what_spark_computes(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(1).mapInArrow(blocking(tmp_path), "id long")
     assert_cancel_stops(spark, frame, tmp_path)
 
 
+@pytest.mark.classic
 def test_cancel_stops_what_spark_computes_before_the_first_partition(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -315,6 +318,7 @@ def test_an_error_in_a_function_of_the_user_is_short_and_names_its_line(
     assert "from_dataframe" in failed.value.__notes__[0]
 
 
+@pytest.mark.classic
 def test_an_error_of_spark_is_short_and_says_what_to_do(spark: SparkSession) -> None:
     with pytest.raises(SparkFailed, match=r"^\w+: \[DIVIDE_BY_ZERO\] Division by zero. Use"):
         Flow.from_dataframe(spark.sql("SELECT 1 / (id - 1) FROM range(3)")).to_list().run_sync()

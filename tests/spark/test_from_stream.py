@@ -118,6 +118,7 @@ def test_batches_have_the_numbers_of_spark_and_the_rows_of_one_file(
     assert [(each.batch_id, each.num_rows) for each in batches] == [(0, 4), (1, 0), (2, 3), (3, 5)]
 
 
+@pytest.mark.classic
 def test_a_function_gets_each_batch(spark: SparkSession, folder: Path) -> None:
     seen: list[tuple[int, int]] = []
     flow = SparkFlow.from_stream(reading(spark, folder), until_end=True)
@@ -136,6 +137,7 @@ def test_spark_writes_it_by_a_sink_of_its_own(spark: SparkSession, folder: Path)
 # Demand.
 
 
+@pytest.mark.classic
 @pytest.mark.parametrize("source", ["rate", "rate-micro-batch"])
 def test_nothing_is_computed_while_nothing_is_wanted(
     spark: SparkSession, asked: Callable[[int], None], source: str
@@ -155,6 +157,7 @@ def test_nothing_is_computed_while_nothing_is_wanted(
     idle.cancel()
 
 
+@pytest.mark.classic
 def test_a_batch_is_computed_only_for_what_the_ones_before_did_not_have(
     spark: SparkSession, asked: Callable[[int], None]
 ) -> None:
@@ -244,6 +247,7 @@ def test_a_restart_goes_on_with_the_batch_that_was_not_done(
     assert [tuple(row) for row in result(flow().rows())] == rows_of(4, 2)
 
 
+@pytest.mark.classic
 def test_a_checkpoint_that_was_made_for_other_inputs_is_refused(
     spark: SparkSession, folder: Path
 ) -> None:
@@ -304,6 +308,7 @@ def test_what_is_no_stream_is_refused(spark: SparkSession) -> None:
         SparkFlow.from_stream(spark.range(3))
 
 
+@pytest.mark.classic
 def test_a_source_that_would_give_all_it_has_in_one_batch_is_refused(
     spark: SparkSession, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -320,6 +325,7 @@ def test_a_source_that_would_give_all_it_has_in_one_batch_is_refused(
     assert "of the source rate no limit of its batches is known" in warning
 
 
+@pytest.mark.classic
 def test_what_is_read_is_known_from_the_plan_of_spark(spark: SparkSession, folder: Path) -> None:
     both = reading(spark, folder).select("number").union(counting(spark).select("value"))
     given = stream_input("from_stream", both.where("number > 1"))
@@ -370,6 +376,7 @@ def test_the_error_of_a_function_names_its_line(spark: SparkSession) -> None:
         result(flow.rows().take(1))
 
 
+@pytest.mark.classic
 def test_kafka_without_its_package_is_the_error_of_spark(spark: SparkSession) -> None:
     from pyspark.errors import AnalysisException
 

@@ -345,9 +345,9 @@ def common_settings(plans: Sequence[SparkPlan]) -> SparkSettings:
     ]
     if not of_streams:
         return plans[0].settings
-    session = of_streams[0].session
+    session, unsaid = of_streams[0].session, (None, SparkSettings().remote)
     for each in (plan.settings for plan in plans):
-        if each.master or each.remote or each.session not in (None, session):
+        if each.master or each.remote not in unsaid or each.session not in (None, session):
             raise ValueError(
                 "a DataFrame that is a stream can be joined or united with what runs in its own "
                 "session only: give on_spark session=dataframe.sparkSession, or neither master nor "
