@@ -22,7 +22,7 @@ LONG_ENOUGH: Final = 1800.0
 MOST_GROWTH: Final = 0.10
 GROWING: Final = {
     "program_rss": ("memory of the program", 16 << 20),
-    "jvm_rss": ("memory of the JVM", 384 << 20),  # of its heap, each takes more or less
+    "jvm_rss": ("memory of the JVM", 384 << 20),
     "workers_rss": ("memory of the workers", 64 << 20),
     "program_descriptors": ("descriptors of the program", 2),
     "jvm_descriptors": ("descriptors of the JVM", 10),
@@ -37,10 +37,13 @@ GROWING: Final = {
     "temporary_files": ("temporary files", 20),
     "temporary_folders": ("temporary folders", 1),
 }
-"""What is watched, and how much of it is no growth: what one life differs from the next by."""
+"""What is watched, and how much of it is no growth: what one life differs from the next by.
+
+The JVM makes its heap larger and smaller as it sees fit, up to the limit of 1 GB.
+"""
 LONG_LIFE: Final = 300.0
-WITHIN_A_LIFE: Final = {"program_rss": 16 << 20, "jvm_rss": 64 << 20, "workers_rss": 64 << 20}
-"""What could grow from start to kill and would not be seen over kills, with the same of it."""
+WITHIN_A_LIFE: Final = ("program_rss", "jvm_rss", "workers_rss")
+"""What could grow from a start to the next kill, which would hide it."""
 
 
 @dataclass(frozen=True)
@@ -153,10 +156,10 @@ def growths_within_lives(samples: Sequence[Sample]) -> Iterator[Growth]:
     """The same from a start to the next kill: of all lives that were long, the median."""
     lives = [[*life] for _, life in groupby(samples, key=lambda each: each["kills"])]
     long = [life for life in lives if length_of(life) >= LONG_LIFE]
-    for name, slack in WITHIN_A_LIFE.items() if long else ():
+    for name in WITHIN_A_LIFE if long else ():
         before, after = zip(*(quarters(life, name) for life in long), strict=True)
-        words = f"{GROWING[name][0]}, within a life"
-        yield Growth(words, median(before), median(after), slack)
+        words, slack = GROWING[name]
+        yield Growth(f"{words}, within a life", median(before), median(after), slack)
 
 
 def length_of(samples: Sequence[Sample]) -> float:
