@@ -62,12 +62,8 @@ class Drain(ABC):
         elif self._find_idle():
             self._hand_over()
 
-    def hold(self) -> bool:
-        """Keep the drain from running, if it does not run now, until ``release`` is called."""
-        return self._find_idle()
-
     def release(self) -> None:
-        """Let the drain run again, and at once if it was woken meanwhile."""
+        """Let a drain that somebody has taken run again, at once if it was woken meanwhile."""
         if self._woken_again():
             self._come_to_rest()
             self.wake()

@@ -103,7 +103,7 @@ class PublishedAtOnce:
         for _ in range(times):
             self.held.append(self.wanted)
             number, self.wanted = self.wanted, 0
-            self.subscriber.hold()  # so that it takes all of them in one round
+            self.subscriber._find_idle()  # so that it takes all of them in one round
             for _ in range(number):
                 self.subscriber.on_next(self.seconds)
             self.subscriber.release()
