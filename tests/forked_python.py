@@ -28,15 +28,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.spark.capabilities import has_read_limits
+
 __all__ = ["forked_python"]
 
 ROOT: Final = Path(__file__).parents[1]
 ASKED: Final = "pyspark.sql.streaming.python_streaming_source_runner"
-LOADED: Final = (
-    ASKED,
-    "penstock.spark.workers.journal_source",
-    "penstock.spark.workers.partitioned_source",
-)
+LOADED: Final = (ASKED, "penstock.spark.workers.journal_source")
+# These ask for something that older releases of Spark do not have.
+LOADED_WITH_READ_LIMITS: Final = ("penstock.spark.workers.partitioned_source",)
 LAUNCHER: Final = """\
 #!/bin/sh
 [ "$1 $2" = "-m {asked}" ] && exec {python} -I -S {client} {socket} "$@"
@@ -99,7 +99,7 @@ class Request(NamedTuple):
 
 def serve(place: str) -> None:
     """Fork for each who connects, until the standard input ends."""
-    for module in LOADED:
+    for module in (*LOADED, *(LOADED_WITH_READ_LIMITS if has_read_limits() else ())):
         import_module(module)
     del sys.modules[ASKED]  # it will be run, as if it had never been loaded
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who have ended
