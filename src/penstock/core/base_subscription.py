@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, Generic, TypeVar
 
 from penstock.api import Subscriber, Subscription
@@ -143,7 +143,10 @@ class BaseSubscription(Drain, Generic[T]):
     def _complete(self) -> None:
         """Signal ``on_complete``, unless the subscriber's mark ends the stream otherwise."""
         if self._mark is None or self._goes_on():
-            self._call("on_complete", self._drop_subscriber().on_complete)
+            try:
+                self._drop_subscriber().on_complete()
+            except Exception as error:
+                self._blame("on_complete", error)
 
     def _fail(self, error: Exception) -> None:
         """Signal ``on_error``, or tell the hook once the subscriber has ended the stream."""
@@ -224,8 +227,10 @@ class BaseSubscription(Drain, Generic[T]):
 
     def _signal_error(self, error: Exception) -> None:
         without_own_frames(error)
-        subscriber = self._drop_subscriber()
-        self._call("on_error", lambda: subscriber.on_error(error))
+        try:
+            self._drop_subscriber().on_error(error)
+        except Exception as raised:
+            self._blame("on_error", raised)
 
     def _drop_subscriber(self) -> Subscriber[T]:
         """End the stream; returns the subscriber to signal, a null one if it has cancelled."""
@@ -233,12 +238,6 @@ class BaseSubscription(Drain, Generic[T]):
         self._subscriber = NULL_SUBSCRIBER
         self._mark = CANCELLED  # 1.6
         return subscriber
-
-    def _call(self, signal: str, call: Callable[[], None]) -> None:
-        try:
-            call()
-        except Exception as error:
-            self._blame(signal, error)
 
     def _blame(self, signal: str, error: Exception) -> None:
         # 2.13: a subscriber that raises counts as cancelled, and the error must be reported.

@@ -189,6 +189,8 @@ class Broadcast(Drain, Generic[T]):
 
     def has_taken(self, subscription: BroadcastSubscription[T], elements: int) -> Exception | None:
         """Move ``subscription`` on; returns how the stream ended if nothing more follows for it."""
+        if not elements and self._wanted_until == UNBOUNDED and self.state is ACTIVE:
+            return None  # there is nothing to note, and an end that comes now wakes it
         with self._lock:
             oldest, position = self.kept.oldest, subscription.position + elements
             if elements:
