@@ -119,10 +119,10 @@ def lines_of(file: Path) -> list[Any]:
 
 
 def keys_of(found: Any) -> Any:
-    """The keys of an object, and of those in it."""
+    """The keys of an object, and of those in it, but for Spark's settings."""
     if not isinstance(found, dict):
         return "value"
-    return {key: keys_of(found[key]) for key in sorted(found)}
+    return {key: "value" if key == "conf" else keys_of(found[key]) for key in sorted(found)}
 
 
 def written(name: str) -> Path:

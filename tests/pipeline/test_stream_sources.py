@@ -142,6 +142,7 @@ def test_after_a_kill_each_row_is_there_once(folder: Path, number: int) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.read_limits
 @pytest.mark.parametrize(
     "numbers", [(1,), (7,), (8, 17, 29), (25,), (31, 34, 41, 44), (53,), (58,), (59,)]
 )
@@ -156,6 +157,7 @@ def test_after_kills_each_row_of_publishers_is_there_once(
     assert sorted(written(tmp_path)) == KEPT
 
 
+@pytest.mark.read_limits
 def test_what_functions_leave_out_as_publishers_are_read_is_counted(tmp_path: Path) -> None:
     def drain_at(row: Any) -> None:
         if row.number == 17:

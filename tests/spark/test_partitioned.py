@@ -17,7 +17,7 @@ from penstock.flow.resume.planning import CannotResume
 from penstock.spark import CheckpointError, SparkFlow, UserError
 from tests.spark.test_spark_flow import Waiting, result
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = [pytest.mark.read_limits, pytest.mark.timeout(300)]
 
 SCHEMA = "partition long, number long"
 PARTITIONS = 3

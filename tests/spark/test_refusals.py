@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from penstock import Flow
 from penstock.spark import CheckpointError, SparkFailed, SparkFlow
+from tests.spark.capabilities import has_read_limits
 
 SCHEMA = "number long, name string"
 
@@ -62,6 +64,12 @@ def test_what_spark_refuses_comes_in_one_line(
         assemble().run_sync()
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_publishers_in_tasks_ask_for_a_spark_that_tells_where_a_batch_begins() -> None:
+    older = pytest.raises(RuntimeError, match="partitioned needs Spark 4.2 or later")
+    with nullcontext() if has_read_limits() else older:
+        SparkFlow.partitioned(lambda _: Flow.of((1, "one")), partitions=1, schema=SCHEMA)
 
 
 def test_a_position_that_json_does_not_have_is_refused() -> None:
