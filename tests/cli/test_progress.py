@@ -159,7 +159,9 @@ def test_each_line_is_an_object_with_the_figures_of_the_page_and_no_element() ->
         name: page[name] for name in ("pipeline", "state", "sentence")
     }
     assert all(shown[name] == page["point"][name] for name in ("rate_in", "rate_out", "lag", "p99"))
-    assert shown["stages"]["phone"] == {"passed": 1_200, "rate": 0.0, "trouble": ""}
+    assert shown["stages"]["phone"] == {
+        "passed": 1_200, "unit": "elements", "rate": 0.0, "trouble": "",
+    }  # fmt: skip
     assert shown["batch"] == 112
     assert all(shown["ledger"][name] == page["ledger"][name] for name in shown["ledger"])
     assert shown["ledger"]["possibly_duplicated"] is page["ledger"]["possibly_duplicated"]

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from penstock.observe.figures import count, seconds
+from penstock.observe.figures import seconds
+from penstock.observe.ledger import figure
 from penstock.observe.status import EdgeStatus, StageStatus, Status
 
 __all__ = ["Situation", "situation_of"]
@@ -102,7 +103,7 @@ def draining(status: Status) -> Situation | None:
     if status.state != "draining":
         return None
     left = status.ledger.in_flight
-    rest = f", and {count(left)} are still on their way" if left else ""
+    rest = f", and {figure(status.ledger, 'in_flight')} are still on their way" if left else ""
     held_up = farthest_held_up(status.edges)
     slowest = "" if held_up is None else f" {named(held_up.taker)} is the slowest stage."
     stage = None if held_up is None else held_up.taker
