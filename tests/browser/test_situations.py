@@ -19,6 +19,8 @@ pytestmark = pytest.mark.browser
 
 SENTENCES = {
     "starting": "Spark has not done its first batch yet",
+    "just begun": "It has just begun to run",
+    "catching up": "Spark catches up with what came while it started",
     "steady": "Nobody has to wait long",
     "slow sink": "'phone' is the slowest stage",
     "slow Spark": "Spark is the slowest stage",

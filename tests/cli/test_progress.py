@@ -17,6 +17,7 @@ from penstock.cli.log_progress import LineProgress
 from penstock.cli.progress import TerminalProgress, picture, summary
 from penstock.cli.run import progress_on
 from penstock.observe import BatchStatus, Cause, EdgeStatus, Ledger, Observer, StageStatus, Status
+from penstock.observe.figures import headline
 from penstock.observe.status import State
 from penstock.runtime import VirtualTime
 
@@ -199,3 +200,9 @@ def test_demand_without_a_bound_is_all() -> None:
     with console.capture() as captured:
         console.print(picture(status(requested=UNBOUNDED)))
     assert " all " in captured.get()
+
+
+def test_a_batch_whose_time_nobody_knows_yet_has_none() -> None:
+    unknown = replace(status(), batch=BatchStatus(27, 50, None))
+    assert "   batch 27   " in headline(unknown)
+    assert "   batch 112 (400 ms)   " in headline(status())

@@ -57,6 +57,7 @@ class DrivenRun:
         self.batch_counts = BatchCounts()
         self.counted = SparkCounts()
         self.latencies: tuple[float, ...] = ()
+        self.started = True
 
     @property
     def taken_before(self) -> tuple[tuple[int, int], ...]:
@@ -68,7 +69,7 @@ class DrivenRun:
 
     def snapshot(self) -> RunCounts:
         return RunCounts(
-            started=True,
+            started=self.started,
             restarts=0,
             inputs=(self.input,),
             batch=self.batch,
@@ -517,3 +518,15 @@ def test_batches_that_were_taken_and_rows_that_were_delivered_are_told_apart(
     assert units == [("numbers", "batches" if runs == 1 else "rows"), ("journal", "rows")]
     stages = {stage.name: stage.unit for stage in driven.read().stages}
     assert (stages["journal"], stages["spark"]) == ("rows", "rows")
+
+
+@pytest.mark.parametrize(("rows", "waits"), [(7, False), (9, True)])
+def test_nobody_waits_for_a_query_that_has_ended_unless_there_are_rows_for_it(
+    rows: int, waits: bool, checkpoint: Path
+) -> None:
+    """As when all is done, and Spark is being stopped."""
+    driven = Driven(mapped, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=rows, taken=rows, end=rows, done=7)
+    driven.run.started = False
+    held_up = {edge.taker: edge.held_up for edge in driven.read().edges}
+    assert held_up["spark"] is waits

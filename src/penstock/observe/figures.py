@@ -85,7 +85,9 @@ def headline(status: Status) -> str:
     """The name, the state and the time; how far it has come."""
     parts = [status.pipeline, status.state.upper(), duration(status.seconds)]
     if status.batch is not None:
-        parts.append(f"batch {count(status.batch.number)} ({seconds(status.batch.seconds)})")
+        took = status.batch.seconds
+        time = "" if took is None else f" ({seconds(took)})"
+        parts.append(f"batch {count(status.batch.number)}{time}")
     if status.kept:
         rows = sum(each.rows for each in status.kept)
         memory = sum(each.bytes for each in status.kept)

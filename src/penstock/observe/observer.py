@@ -46,6 +46,7 @@ class Observer:
         self._started = self._clock.now()
         self._samples: deque[tuple[float, Status]] = deque(maxlen=WINDOW)
         self._latencies: deque[tuple[float, float]] = deque(maxlen=LATENCIES)
+        self._state_since = self._started
         self._last_moved: dict[str, tuple[int, float]] = {}
         self._rings = ChartRings()
         self._listeners: list[Listener] = []
@@ -106,6 +107,7 @@ class Observer:
     def _add(self, now: float, read: Status) -> None:
         if self._samples and self._samples[-1][1].state != read.state:
             self._samples.clear()  # who waited while Spark started is not slow now
+            self._state_since = now
         self._samples.append((now, read))
         self._latencies.extend((now, each) for each in read.latencies)
         while self._latencies and now - self._latencies[0][0] > LATENCY_WINDOW:
@@ -132,6 +134,7 @@ class Observer:
                 self._timer = self._clock.call_later(EVERY, self._again)
 
     def _with_pace(self, now: float, status: Status) -> Status:
+        status = replace(status, state_for=now - self._state_since)
         edges = tuple(self._edge(edge) for edge in status.edges)
         units = units_of(status)
         stages = tuple(

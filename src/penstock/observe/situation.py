@@ -18,6 +18,8 @@ __all__ = ["Situation", "situation_of"]
 
 NOTICEABLE: Final = 0.3
 """The share of the time from which on a wait is worth a word."""
+SETTLED: Final = 2.0
+"""The seconds after which the looks at a state are enough to call somebody slow."""
 LONG: Final = 10.0
 """The seconds from which on the wait of a row, or of all for a source, is worth a word."""
 
@@ -29,6 +31,8 @@ Name = Literal[
     "trouble",
     "starting",
     "draining",
+    "just begun",
+    "catching up",
     "slow sink",
     "slow Spark",
     "not begun",
@@ -110,13 +114,52 @@ def draining(status: Status) -> Situation | None:
     return Situation("draining", stage, f"Draining: nothing more is taken{rest}.{slowest}")
 
 
+def just_begun(status: Status) -> Situation | None:
+    """Who happens to wait at the first looks need not be slow."""
+    if not any(stage.passed for stage in status.stages) or is_settled(status):
+        return None
+    return Situation("just begun", None, JUST_BEGUN)
+
+
+JUST_BEGUN: Final = "It has just begun to run: which stage is slow shows in a moment."
+
+
+def is_settled(status: Status) -> bool:
+    """Whether it was in this state for long enough."""
+    return status.state_for is None or status.state_for >= SETTLED
+
+
+def catching_up(status: Status) -> Situation | None:
+    """Rows came while Spark started: whether it keeps up shows when it is through with these."""
+    if farthest_held_up(status.edges) is not None or not waits_since_the_start(status):
+        return None
+    assert status.lag is not None
+    return Situation(
+        "catching up",
+        None,
+        "Spark catches up with what came while it started: the oldest row has waited for "
+        f"{seconds(status.lag)}.",
+    )
+
+
+def waits_since_the_start(status: Status) -> bool:
+    """Whether the oldest row has waited for long, and came before Spark had begun to work."""
+    return (
+        status.lag is not None
+        and status.state_for is not None
+        and status.lag >= max(LONG, status.state_for)
+    )
+
+
 def slow_taker(status: Status) -> Situation | None:
     """Others wait until it wants something, or rows wait for Spark though nobody is held up."""
     held_up = farthest_held_up(status.edges)
     if held_up is not None:
         kind = kind_of(held_up.taker, status.stages)
         name: Name = "slow sink" if kind == "sink" else "slow Spark"
-        return Situation(name, held_up.taker, for_taker(held_up) + for_lag(status))
+        # What has waited since the start has not waited for a sink.
+        late = "" if kind == "sink" and waits_since_the_start(status) else for_lag(status)
+        return Situation(name, held_up.taker, for_taker(held_up) + late)
     late = for_lag(status)
     spark = next((each.name for each in status.stages if each.kind == "spark"), None)
     if late and spark is not None:
@@ -177,6 +220,8 @@ TABLE: Final[Sequence[Callable[[Status], Situation | None]]] = (
     in_trouble,
     starting,
     draining,
+    just_begun,
+    catching_up,
     slow_taker,
     not_begun,
     slow_source,

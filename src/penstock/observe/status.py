@@ -135,11 +135,11 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """The last batch that Spark has finished."""
+    """The last batch that Spark has finished; ``seconds`` are ``None`` until Spark says them."""
 
     number: int
     rows: int
-    seconds: float
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +267,9 @@ class Status:
     ``spark_page``  the address of Spark's own page, if it has one
     ``samples``     whether elements may be shown
 
-    The observer adds ``pipeline``, ``seconds`` since it began, the ``situation`` and a ``sentence``
-    about it, the ``point`` of the charts, and the ``units`` of what they show.
+    The observer adds ``pipeline``, ``seconds`` since it began, ``state_for``, those since it is in
+    this state, the ``situation`` and a ``sentence`` about it, the ``point`` of the charts, and the
+    ``units`` of what they show.
     """
 
     state: State
@@ -290,6 +291,7 @@ class Status:
     samples: bool = True
     pipeline: str = ""
     seconds: float = 0.0
+    state_for: float | None = None
     situation: str = ""
     sentence: str = ""
     point: Point = field(default_factory=Point)

@@ -228,7 +228,7 @@ class SparkEngine:
                 journal.done,
                 journal.waiting,
                 journal.max_rows,
-                held_up=journal.full or not is_under_way(run),
+                held_up=journal.full or (journal.waiting > 0 and not is_under_way(run)),
                 idle=not journal.waiting,
                 sample=() if each.source is None else sampled(each.source.recent.last),
                 unit="rows",
