@@ -67,6 +67,8 @@ class Made(DrivenPipeline):
 LEFT: Final = Ledger(taken=6_862, delivered=6_862, in_flight=48, lost=0, duplicated=0)
 MADE: Final[dict[str, Callable[[], Made]]] = {
     "starting": lambda: Made(state="starting", slow="spark", rests_at=0),
+    "just begun": lambda: Made(slow="phone", lagging=23, every=0.05),
+    "catching up": lambda: Made(lagging=23),
     "steady": Made,
     "slow sink": lambda: Made(slow="phone"),
     "slow Spark": lambda: Made(slow="spark", lagging=74),

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from penstock.observe import PastRun
 from tests.browser.chromium import expect, running_browser
-from tests.browser.situations import MADE, on_page
+from tests.browser.situations import MADE, Made, on_page
 from tests.observe.driven import STAGES
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ pytestmark = pytest.mark.browser
 
 SENTENCES = {
     "starting": "Spark has not done its first batch yet",
+    "just begun": "It has just begun to run",
+    "catching up": "Spark catches up with what came while it started",
     "steady": "Nobody has to wait long",
     "slow sink": "'phone' is the slowest stage",
     "slow Spark": "Spark is the slowest stage",
@@ -76,3 +79,24 @@ def test_a_name_that_does_not_fit_is_cut_and_can_be_read_in_full(browser: Browse
         board = page.locator("[data-stage=board] .name")
         height = "node => node.getBoundingClientRect().height"
         assert name.evaluate(height) == board.evaluate(height)
+
+
+def test_where_elements_are_batches_each_number_says_what_it_counts(browser: Browser) -> None:
+    runs = (PastRun(0.0, 3, "completed", 20, 4_000, 0, 0),)
+    with on_page(browser, Made(slow="phone", batches=True, runs=runs)) as page:
+        expect(page.locator("[data-stage=weather] .detail")).to_contain_text("batches · ")
+        expect(page.locator("[data-stage=spark] .detail")).to_contain_text("rows · ")
+        assert page.locator(".edge .unit").all_text_contents() == [
+            "batches", "batches", "rows", "batches", "batches",
+        ]  # fmt: skip
+        assert page.evaluate(WORDS_BEHIND_STAGES) == []
+        expect(page.locator("[data-entry=taken] dd").first).to_have_text("315 batches")
+        expect(page.locator("[data-entry=delivered] dd").first).to_have_text("315 rows")
+        assert (
+            "taken 20 batches, delivered 4,000 rows, lost 0"
+            in page.locator(".run-list").inner_text()
+        )
+        values = page.locator(".chart .value").all_inner_texts()
+        assert values[:4] == ["120 batches /s", "120 batches /s", "256 rows", "12 rows"]
+        page.locator("[data-stage=phone]").click()
+        expect(page.locator(".facts-line")).to_contain_text("sink · 315 batches · ")

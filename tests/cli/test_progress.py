@@ -17,6 +17,7 @@ from penstock.cli.log_progress import LineProgress
 from penstock.cli.progress import TerminalProgress, picture, summary
 from penstock.cli.run import progress_on
 from penstock.observe import BatchStatus, Cause, EdgeStatus, Ledger, Observer, StageStatus, Status
+from penstock.observe.figures import headline
 from penstock.observe.status import State
 from penstock.runtime import VirtualTime
 
@@ -159,7 +160,9 @@ def test_each_line_is_an_object_with_the_figures_of_the_page_and_no_element() ->
         name: page[name] for name in ("pipeline", "state", "sentence")
     }
     assert all(shown[name] == page["point"][name] for name in ("rate_in", "rate_out", "lag", "p99"))
-    assert shown["stages"]["phone"] == {"passed": 1_200, "rate": 0.0, "trouble": ""}
+    assert shown["stages"]["phone"] == {
+        "passed": 1_200, "unit": "elements", "rate": 0.0, "trouble": "",
+    }  # fmt: skip
     assert shown["batch"] == 112
     assert all(shown["ledger"][name] == page["ledger"][name] for name in shown["ledger"])
     assert shown["ledger"]["possibly_duplicated"] is page["ledger"]["possibly_duplicated"]
@@ -197,3 +200,9 @@ def test_demand_without_a_bound_is_all() -> None:
     with console.capture() as captured:
         console.print(picture(status(requested=UNBOUNDED)))
     assert " all " in captured.get()
+
+
+def test_a_batch_whose_time_nobody_knows_yet_has_none() -> None:
+    unknown = replace(status(), batch=BatchStatus(27, 50, None))
+    assert "   batch 27   " in headline(unknown)
+    assert "   batch 112 (400 ms)   " in headline(status())

@@ -17,12 +17,13 @@ from tests.faults.kafka_sink_process import (
     run_to_the_end,
 )
 from tests.faults.message_pipelines import ROWS, run_on, run_through_kills
-from tests.faults.sink_process import ROOT, rows_of
+from tests.faults.sink_process import ROOT, Logs, rows_of
 from tests.servers.kafka import Kafka, broker, prepare_spark_reader
 
 pytestmark = pytest.mark.kafka
 
 KILLED = -9
+LOOK = 0.01
 
 
 def test_each_row_is_there_once_after_a_kill_at_each_step(kafka: Kafka, tmp_path: Path) -> None:
@@ -38,15 +39,18 @@ def test_each_row_is_there_once_after_a_kill_at_each_step(kafka: Kafka, tmp_path
 @pytest.mark.full
 @pytest.mark.timeout(1_800)
 def test_each_row_is_there_once_after_kills_at_any_moment(kafka: Kafka, tmp_path: Path) -> None:
-    """They come from outside: after so many milliseconds, wherever the program is by then."""
+    """They come from outside: soon after a batch was begun, wherever the program is by then.
+
+    A machine may be quick or busy, so that no time after the start would do.
+    """
     random = Random(7)
     kills = 0
     for series in range(4):
         folder = tmp_path / str(series)
         folder.mkdir()
         topic = kafka.create(3)
-        for _ in range(5):
-            kills += is_killed_within(folder, kafka, topic, random.uniform(0.8, 3.0))
+        for batch in range(5):
+            kills += is_killed_in(folder, kafka, topic, batch, random.uniform(0.0, 0.05))
         run_to_the_end(folder, kafka.servers, topic)
         require_each_row_once(kafka, topic)
     assert kills > 10  # the others came to their end before
@@ -118,13 +122,28 @@ def place_of(row: dict[str, int]) -> tuple[int, int]:
     return row["partition"], row["offset"]
 
 
-def is_killed_within(folder: Path, kafka: Kafka, topic: str, seconds: float) -> bool:
+def is_killed_in(folder: Path, kafka: Kafka, topic: str, batch: int, seconds: float) -> bool:
+    """Kill it so many seconds after it has begun a batch; whether it was not done by then."""
+    begun = len(Logs(folder).starts)
     program = subprocess.Popen(command(folder, kafka.servers, topic), cwd=ROOT)
+    while program.poll() is None and not has_begun(Logs(folder), begun, batch):
+        leave(program, LOOK)
+    leave(program, seconds)
+    program.kill()
+    return program.wait() == KILLED
+
+
+def has_begun(logs: Logs, starts: int, batch: int) -> bool:
+    """Whether this start has come to a batch; an earlier one may have planned it."""
+    return len(logs.starts) > starts and logs.planned >= batch
+
+
+def leave(program: subprocess.Popen[bytes], seconds: float) -> None:
+    """Let it run for a while, or to its end."""
     try:
         program.wait(seconds)
     except subprocess.TimeoutExpired:
-        program.kill()
-    return program.wait() == KILLED
+        pass
 
 
 def require_each_row_once(kafka: Kafka, topic: str) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from penstock import Retry
 from penstock.connectors import read_postgres, read_postgres_changes, write_postgres
-from penstock.connectors.postgres.connecting import DatabaseAccess
+from penstock.connectors.postgres.connecting import DatabaseAccess, ServerFull
+from penstock.connectors.postgres.refusal import LET_IN, code_of_refusal
 from penstock.connectors.shared.reconnecting import ConnectionLost
 from penstock.testing import ManualSubscriber
 from tests.servers.postgres import Database, PostgresServer, running_postgres
@@ -157,6 +158,36 @@ def test_who_does_not_wait_is_told_that_the_server_is_full(narrow: Narrow) -> No
     with pytest.raises(ConnectionError, match="has no connection for us: .*too many") as told:
         write_postgres(narrow.conninfo, "flights", key="id").sink.open(None)
     assert "\n" not in str(told.value)
+
+
+def test_a_refusal_is_known_by_its_code(narrow: Narrow, postgres_database: Database) -> None:
+    whole = postgres_database.conninfo
+    assert code_of_refusal(whole, PATIENCE) == LET_IN
+    assert code_of_refusal(f"{whole} password=wrong", PATIENCE) == "28P01"
+    assert code_of_refusal(f"{whole} dbname=absent", PATIENCE) == "3D000"
+    narrow.fill()
+    assert code_of_refusal(narrow.conninfo, PATIENCE) == "53300"
+    assert code_of_refusal("host=127.0.0.1 port=1", PATIENCE) is None
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_full_server_is_known_whatever_language_it_speaks(
+    language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANGUAGE", language)
+    with running_postgres(lc_messages="C.utf8") as server:
+        narrow = Narrow(server.database())
+        narrow.fill()
+        refused = "zu viele Verbindungen" if language == "de" else "too many connections"
+        access = DatabaseAccess("read_postgres", narrow.conninfo)
+        with pytest.raises(ServerFull, match=refused):
+            access.connect()
+        with pytest.raises(ConnectionError, match=f"has no connection for us: .*{refused}"):
+            write_postgres(narrow.conninfo, "flights", key="id").sink.open(None)
+        wrong = DatabaseAccess("read_postgres", f"{narrow.database.conninfo} password=wrong")
+        with pytest.raises(ConnectionError, match="does not let us in"):
+            wrong.connect()
 
 
 @pytest.mark.full

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import time
 
 from penstock.observe import (
@@ -59,7 +59,10 @@ MACHINE = MachineStatus(
 
 @dataclass
 class DrivenPipeline:
-    """``slow`` is the stage for which all before it wait; each look finds more elements passed."""
+    """``slow`` is the stage for which all before it wait; each look finds more elements passed.
+
+    ``batches``  whether these elements are Arrow batches, at sources and sinks
+    """
 
     slow: str = "phone"
     state: State = "running"
@@ -77,6 +80,7 @@ class DrivenPipeline:
     samples: bool = True
     runs: tuple[PastRun, ...] = ()
     machine: MachineStatus = MACHINE
+    batches: bool = False
     looks: int = 0
     time: VirtualTime = field(default_factory=VirtualTime)
 
@@ -93,7 +97,7 @@ class DrivenPipeline:
     def read(self) -> Status:
         """The gauges now."""
         self.looks += 1
-        status = self.status()
+        status = in_batches(self.status()) if self.batches else self.status()
         return status if self.samples else status.without_samples()
 
     def status(self) -> Status:
@@ -197,3 +201,20 @@ class DrivenPipeline:
             held_up=taker == self.slow,
             sample=self.sample if giver != "journal" else (),
         )
+
+
+def in_batches(status: Status) -> Status:
+    """The same where elements are Arrow batches, and rows within Spark."""
+    inner = ("journal", "spark")
+    return replace(
+        status,
+        stages=tuple(
+            replace(each, unit="rows" if each.name in inner else "batches")
+            for each in status.stages
+        ),
+        edges=tuple(
+            replace(each, unit="rows" if each.giver == "journal" else "batches")
+            for each in status.edges
+        ),
+        ledger=status.ledger.in_units("batches"),
+    )

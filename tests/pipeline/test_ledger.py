@@ -6,12 +6,16 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow
+
 from penstock import Flow
 from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.flow.engine.stage import Stage
-from penstock.observe import Ledger, Passage
-from penstock.observe.ledger import equation
+from penstock.observe import Cause, Ledger, Observer, Passage
+from penstock.observe.figures import passed
+from penstock.observe.ledger import equation, in_short, note
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun
+from penstock.runtime import VirtualTime
 from penstock.testing import ManualPublisher, ManualSubscriber
 
 Change = Callable[[Flow[Any]], Flow[Any]]
@@ -182,3 +186,41 @@ def test_each_sink_says_on_the_page_how_often_it_has_a_row() -> None:
         "",
     ]
     run.stop()
+
+
+def batch_of(number: int) -> pyarrow.RecordBatch:
+    return pyarrow.RecordBatch.from_pydict({"number": [number] * 100})
+
+
+def test_where_elements_are_arrow_batches_each_number_says_what_it_counts() -> None:
+    run = run_through(lambda numbers: numbers, print_nothing, source=Flow.range(3).map(batch_of))
+    assert run.wait(PATIENCE)
+    status = Observer("batches", run.status, clock=VirtualTime()).status
+    assert in_short(status.ledger) == ("taken 3 batches, delivered 300 rows, lost 0, duplicated 0")
+    assert [passed(status, stage) for stage in status.stages] == ["3 batches", "3 batches"]
+    assert status.ledger.difference == 0
+    (passage,) = status.ledger.passages
+    assert (passage.entered, passage.unit) == (3, "batches")
+
+
+def test_rows_that_become_batches_on_their_way_are_counted_as_what_they_are_at_each_place() -> None:
+    run = run_through(
+        lambda numbers: numbers.buffer(2).map(lambda some: batch_of(len(some))), print_nothing
+    )
+    assert run.wait(PATIENCE)
+    status = Observer("batches", run.status, clock=VirtualTime()).status
+    assert in_short(status.ledger).startswith("taken 5 elements, delivered 300 rows, ")
+    assert [passed(status, stage) for stage in status.stages] == ["5 elements", "3 batches"]
+
+
+def test_a_batch_that_is_lost_is_one_batch() -> None:
+    lost = Cause("lost", 1, "sink", "left numbers and never reached sink", "batches")
+    ledger = Ledger(taken=3, delivered=200, lost=1, causes=(lost,)).in_units("batches")
+    assert in_short(ledger) == (
+        "taken 3 batches, delivered 200 rows, lost 1 batch, duplicated not known"
+    )
+    assert note(ledger, "lost") == "1 batch at sink"
+
+
+def print_nothing(element: Any) -> None:
+    """A sink."""

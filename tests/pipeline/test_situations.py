@@ -186,6 +186,9 @@ def test_spark_starts_is_slow_completes_and_has_nothing_left_to_do(tmp_path: Pat
     status = first.ended()
     assert (status.situation, slow(status)) == ("completed", [])
     assert {stage.rate for stage in status.stages} == {0}
+    assert status.batch is not None
+    assert status.batch.number == status.engine.phases_of
+    assert status.batch.seconds == sum(took for _, took in status.engine.phases) > 0
     assert sorted(seen) == list(range(200))
 
     again = Watched(numbers_on_spark(seen, wait_for_file), tmp_path / "checkpoint")

@@ -13,6 +13,7 @@ import pytest
 from penstock import Flow
 from penstock.delivery import DataFrameSink, Level
 from penstock.observe import Signal
+from penstock.observe.ledger import equation, in_short
 from penstock.observe.meters import EmittedMeter, SinkMeter, Timestamped
 from penstock.observe.status import BatchStatus, Status
 from penstock.pipeline import AssemblyError, NoSettings, Pipeline, PipelineRun, RunTarget
@@ -56,6 +57,7 @@ class DrivenRun:
         self.batch_counts = BatchCounts()
         self.counted = SparkCounts()
         self.latencies: tuple[float, ...] = ()
+        self.started = True
 
     @property
     def taken_before(self) -> tuple[tuple[int, int], ...]:
@@ -67,7 +69,7 @@ class DrivenRun:
 
     def snapshot(self) -> RunCounts:
         return RunCounts(
-            started=True,
+            started=self.started,
             restarts=0,
             inputs=(self.input,),
             batch=self.batch,
@@ -493,3 +495,38 @@ def test_a_checkpoint_of_another_pipeline_is_refused_before_anything_starts(
     run = PipelineRun(pipeline, NoSettings(), RunTarget(checkpoint=str(checkpoint)))
     with pytest.raises(AssemblyError, match="belongs to the pipeline 'others', not to 'numbers'"):
         run.require_own_checkpoint()
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_batches_that_were_taken_and_rows_that_were_delivered_are_told_apart(
+    runs: int, checkpoint: Path
+) -> None:
+    """In a run that takes nothing, too, where no element says what it is."""
+    driven = Driven(mapped, checkpoint)
+    meter = driven.way._sources["numbers"]
+    if runs == 1:
+        meter.recent.add(pa.RecordBatch.from_pydict({"number": [1, 2, 3]}))
+    before = 3 if runs == 2 else 0
+    driven.run.input = replace(
+        NOTHING, admitted=3 - before, taken_before=before, rows_before=100 * before,
+        taken=3, end=300, done=300, has_batches=True,
+    )  # fmt: skip
+    ledger = driven.read().ledger
+    assert in_short(ledger).startswith("taken 3 batches, ")
+    assert equation(ledger).startswith("taken 3 batches = ")
+    units = [(each.giver, each.unit) for each in ledger.passages[:2]]
+    assert units == [("numbers", "batches" if runs == 1 else "rows"), ("journal", "rows")]
+    stages = {stage.name: stage.unit for stage in driven.read().stages}
+    assert (stages["journal"], stages["spark"]) == ("rows", "rows")
+
+
+@pytest.mark.parametrize(("rows", "waits"), [(7, False), (9, True)])
+def test_nobody_waits_for_a_query_that_has_ended_unless_there_are_rows_for_it(
+    rows: int, waits: bool, checkpoint: Path
+) -> None:
+    """As when all is done, and Spark is being stopped."""
+    driven = Driven(mapped, checkpoint)
+    driven.run.input = replace(NOTHING, admitted=rows, taken=rows, end=rows, done=7)
+    driven.run.started = False
+    held_up = {edge.taker: edge.held_up for edge in driven.read().edges}
+    assert held_up["spark"] is waits

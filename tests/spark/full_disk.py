@@ -8,17 +8,16 @@ from __future__ import annotations
 import errno
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 from penstock import ExecutorPublisher, ThreadPool
 from penstock.spark.ingest.journal_subscriber import JournalSubscriber
 from penstock.spark.journal import Journal, JournalReader, NoSpace
+from tests.small_disk import SIZE, can_mount, on_small_disk
 from tests.spark.journals import Numbers, all_rows, append_rows, open_journal
 
 __all__ = ["MEANS", "run"]
@@ -33,21 +32,11 @@ def run(scenario: str, means: str, folder: Path) -> str:
     """What a process says that runs out of space by these means."""
     command = [sys.executable, "-m", __name__, scenario, means, str(folder)]
     if means == "small disk":
-        mount = f"mount -t tmpfs -o size=1m tmpfs {folder}"
-        command = ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh", *command]
+        command = on_small_disk(folder, command)
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=10 * PATIENCE
     )
     return done.stdout + done.stderr
-
-
-@cache
-def can_mount() -> bool:
-    """Whether this system lets us have a small disk of our own."""
-    if shutil.which("unshare") is None:
-        return False
-    trial = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=1m tmpfs /mnt"]
-    return not subprocess.run(trial, check=False, capture_output=True).returncode
 
 
 MEANS = ["file size limit", *(["small disk"] if can_mount() else [])]
@@ -72,7 +61,7 @@ class SmallDisk:
 
     def __init__(self, folder: Path) -> None:
         self._ballast = folder / "ballast"
-        self._ballast.write_bytes(bytes((1 << 20) - LIMIT))
+        self._ballast.write_bytes(bytes(SIZE - LIMIT))
 
     def make_space(self) -> None:
         self._ballast.unlink()

@@ -12,8 +12,9 @@ from typing import Any, Final, Self, TextIO
 
 from penstock.cli.progress import RunProgress, summary
 from penstock.observe import Status
-from penstock.observe.figures import count, duration, rate, seconds
+from penstock.observe.figures import count, duration, pace, seconds
 from penstock.observe.ledger import WORDS
+from penstock.observe.units import counted
 from penstock.runtime import printable
 
 __all__ = ["JsonProgress", "LineProgress", "short_line"]
@@ -143,7 +144,12 @@ def figures(status: Status) -> dict[str, Any]:
         "lag": point.lag,
         "batch": None if status.batch is None else status.batch.number,
         "stages": {
-            each.name: {"passed": each.passed, "rate": each.rate, "trouble": each.trouble}
+            each.name: {
+                "passed": each.passed,
+                "unit": each.unit,
+                "rate": each.rate,
+                "trouble": each.trouble,
+            }
             for each in status.stages
         },
         "ledger": {word.field: getattr(status.ledger, word.field) for word in WORDS},
@@ -154,10 +160,9 @@ def figures(status: Status) -> dict[str, Any]:
 def short_line(status: Status) -> str:
     """How it goes, in one line."""
     point = status.point
-    pace = f"in {rate(point.rate_in)}, out {rate(point.rate_out)}"
-    waiting = f", {count(point.in_flight)} in flight" if point.in_flight else ""
+    held = counted(count(point.in_flight), status.units.between)
+    waiting = f", {held} in flight" if point.in_flight else ""
     lag = "" if point.lag is None else f", lag {seconds(point.lag)}"
-    return (
-        f"{status.pipeline} {status.state} {duration(status.seconds)}   {pace}{waiting}{lag}   "
-        f"{status.sentence}"
-    )
+    moving = f"{pace(status)}{waiting}{lag}"
+    time = duration(status.seconds)
+    return f"{status.pipeline} {status.state} {time}   {moving}   {status.sentence}"

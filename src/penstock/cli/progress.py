@@ -24,6 +24,7 @@ from penstock.observe.figures import (
     headline,
     in_flight,
     movement,
+    passed,
     rate,
     seconds,
     short,
@@ -117,10 +118,10 @@ def picture(status: Status) -> Any:
         style = "bold red" if stage.slowest and stage.kind != "source" else "bold"
         table.add_row(
             shown(stage.name, style),
-            count(stage.passed),
+            passed(status, stage),
             rate(stage.rate),
-            asked(edge),
-            "" if edge is None else in_flight(edge),
+            asked(status, edge),
+            in_flight(status, edge),
             shown(stage.trouble or stage.detail, "red" if stage.trouble else "dim"),
         )
     return Group(

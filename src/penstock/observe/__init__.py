@@ -7,6 +7,8 @@
                    its words
 ``status.py``      the status of a running pipeline at one moment: the same for terminal, page and
                    metrics
+``units.py``       what a number counts: elements, or where these are Arrow batches, batches here
+                   and rows there
 ``figures.py``     the figures of a status in words: the same for terminal and notebook
 ``notebook.py``    a running pipeline in a notebook: its picture, which changes in place
 ``situation.py``   in which situation a pipeline is, and how to say so in a sentence that its

@@ -6,9 +6,10 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
 from penstock.api import UNBOUNDED
+from penstock.observe.units import counted
 
 if TYPE_CHECKING:
-    from penstock.observe.status import EdgeStatus, Status
+    from penstock.observe.status import EdgeStatus, StageStatus, Status
 
 __all__ = [
     "asked",
@@ -17,6 +18,8 @@ __all__ = [
     "headline",
     "in_flight",
     "movement",
+    "pace",
+    "passed",
     "rate",
     "seconds",
     "short",
@@ -50,9 +53,9 @@ def size(number: float) -> str:
     return f"{count(number)} B"
 
 
-def rate(per_second: float) -> str:
-    """Elements a second."""
-    return f"{short(max(per_second, 0))}/s"
+def rate(per_second: float, unit: str = "") -> str:
+    """Elements a second, or what else is counted."""
+    return f"{counted(short(max(per_second, 0)), unit)}/s"
 
 
 def seconds(value: float) -> str:
@@ -82,7 +85,9 @@ def headline(status: Status) -> str:
     """The name, the state and the time; how far it has come."""
     parts = [status.pipeline, status.state.upper(), duration(status.seconds)]
     if status.batch is not None:
-        parts.append(f"batch {count(status.batch.number)} ({seconds(status.batch.seconds)})")
+        took = status.batch.seconds
+        time = "" if took is None else f" ({seconds(took)})"
+        parts.append(f"batch {count(status.batch.number)}{time}")
     if status.kept:
         rows = sum(each.rows for each in status.kept)
         memory = sum(each.bytes for each in status.kept)
@@ -97,10 +102,9 @@ def headline(status: Status) -> str:
 def movement(status: Status) -> str:
     """What the charts show of this moment."""
     point = status.point
-    parts = [
-        f"in {rate(point.rate_in)}, out {rate(point.rate_out)}",
-        f"asked for {short(point.demand)}, in flight {short(point.in_flight)}",
-    ]
+    demand = counted(short(point.demand), status.units.between)
+    waiting = counted(short(point.in_flight), status.units.between)
+    parts = [pace(status), f"asked for {demand}, in flight {waiting}"]
     if point.p50 is not None and point.p99 is not None:
         parts.append(f"latency {seconds(point.p50)}, p99 {seconds(point.p99)}")
     if point.lag is not None:
@@ -108,16 +112,32 @@ def movement(status: Status) -> str:
     return "   ".join(parts)
 
 
-def asked(edge: EdgeStatus | None) -> str:
+def pace(status: Status) -> str:
+    """How much comes and goes."""
+    point, units = status.point, status.units
+    return f"in {rate(point.rate_in, units.taken)}, out {rate(point.rate_out, units.given)}"
+
+
+def passed(status: Status, stage: StageStatus) -> str:
+    """What has left a stage."""
+    return counted(count(stage.passed), stage.unit if status.units else "")
+
+
+def asked(status: Status, edge: EdgeStatus | None) -> str:
     """The demand at an edge."""
     if edge is None:
         return ""
     if edge.requested >= UNBOUNDED:
         return "all"
-    return short(max(edge.requested - edge.delivered, 0))
+    demand = short(max(edge.requested - edge.delivered, 0))
+    return counted(demand, edge.unit if status.units else "")
 
 
-def in_flight(edge: EdgeStatus) -> str:
+def in_flight(status: Status, edge: EdgeStatus | None) -> str:
     """What is on its way, of the most that may be."""
-    held, capacity = short(edge.in_flight), edge.capacity
-    return held if capacity is None else f"{held} of {short(capacity)}"
+    if edge is None:
+        return ""
+    held, capacity, unit = short(edge.in_flight), edge.capacity, edge.unit if status.units else ""
+    if capacity is None:
+        return counted(held, unit)
+    return f"{held} of {counted(short(capacity), unit)}"

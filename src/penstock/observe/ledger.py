@@ -5,9 +5,11 @@ Page, terminal, summary, metrics and documentation share the words.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, NamedTuple
+
+from penstock.observe.units import Unit, common_unit, counted
 
 __all__ = [
     "NOT_KNOWN",
@@ -40,6 +42,7 @@ class Passage:
     ``held``     those that are on it, or that will come again
     ``aside``    dead letters: they were taken out on purpose
     ``failing``  what has happened to those that are missing, in words
+    ``unit``     what is counted, where that has to be said
     """
 
     giver: str
@@ -49,6 +52,7 @@ class Passage:
     held: int = 0
     aside: int = 0
     failing: str = ""
+    unit: Unit = ""
 
     @property
     def words(self) -> str:
@@ -119,17 +123,19 @@ class Cause:
     ``count``  its part of that; ``None`` if nobody can tell
     ``place``  the stage where it was counted
     ``words``  what happened there
+    ``unit``   what is counted, where that has to be said
     """
 
     field: str
     count: int | None
     place: str
     words: str
+    unit: Unit = ""
 
     @property
     def figure(self) -> str:
         """How many."""
-        return "not known" if self.count is None else f"{self.count:,}"
+        return NOT_KNOWN if self.count is None else counted(f"{self.count:,}", self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +145,7 @@ class Ledger:
     Those that are ``None`` nobody can tell, and those that ``at_least`` names may be more.
     ``difference`` is what was taken and is in none of the terms, once nothing moves any more.
     ``lost``, ``duplicated``, ``possibly_duplicated`` and ``late`` are the sums of their ``causes``.
+    ``units`` say what each number counts, where an element is not a row.
     """
 
     taken: int | None = 0
@@ -158,6 +165,19 @@ class Ledger:
     causes: tuple[Cause, ...] = ()
     passages: tuple[Passage, ...] = ()
     lines: tuple[LedgerLine, ...] = ()
+    units: Mapping[str, Unit] = field(default_factory=dict)
+
+    def in_units(self, elements: Unit, **others: Unit) -> Ledger:
+        """The same where an element is no row: each number says what it counts."""
+        of_words: dict[str, Unit] = {"{element}": elements, "{row}": "rows"}
+        said = {word.field: of_words.get(word.unit, "") for word in WORDS}
+        lost = {each.unit or "rows" for each in causes_of(self, "lost") if each.count}
+        return replace(
+            self,
+            units={**said, "lost": common_unit(lost), **others},
+            causes=tuple(replace(each, unit=each.unit or "rows") for each in self.causes),
+            passages=tuple(replace(each, unit=each.unit or "rows") for each in self.passages),
+        )
 
 
 class LedgerWord(NamedTuple):
@@ -292,7 +312,8 @@ def figure(ledger: Ledger, field: str) -> str:
     number: int | None = getattr(ledger, field)
     if number is None:
         return NOT_KNOWN
-    return f"{number:,} or more" if field in ledger.at_least else f"{number:,}"
+    text = counted(f"{number:,}", ledger.units.get(field, ""))
+    return f"{text} or more" if field in ledger.at_least else text
 
 
 def entries(ledger: Ledger) -> tuple[LedgerEntry, ...]:

@@ -12,6 +12,7 @@ from penstock.core import illegal_request
 from penstock.delivery import level_of
 from penstock.delivery.contract import as_error
 from penstock.observe.status import Signal
+from penstock.observe.units import Unit
 from penstock.runtime import printable, shown_element
 from penstock.runtime.secret_fields import has_secret_fields
 
@@ -126,6 +127,18 @@ MOST_TEXT: Final = 200
 class RecentElements(RecentCounter):
     """The last few elements that passed, shown as text when somebody looks."""
 
+    @property
+    def has_batches(self) -> bool:
+        """Whether one of them is an Arrow batch."""
+        return any(rows_in(thing) is not None for _, thing in self.last)
+
+    @property
+    def unit(self) -> Unit:
+        """What they are."""
+        last = self.last
+        is_batches = last and all(rows_in(thing) is not None for _, thing in last)
+        return "batches" if is_batches else "elements"
+
     def signals(self) -> tuple[Signal, ...]:
         """The same as text."""
         return element_signals(self.last)
@@ -214,7 +227,12 @@ class SourceMeter:
     @property
     def gives_batches(self) -> bool:
         """Whether its elements are Arrow batches, each of which is any number of rows."""
-        return any(rows_in(thing) is not None for _, thing in self.recent.last)
+        return self.recent.has_batches
+
+    @property
+    def unit(self) -> Unit:
+        """What its elements are."""
+        return self.recent.unit
 
 
 class SinkMeter:
@@ -264,6 +282,11 @@ class SinkMeter:
         """Rows that came again and that the sink knew."""
         known: int = getattr(self.made, "recognised", 0)
         return known + self._skipped()
+
+    @property
+    def unit(self) -> Unit:
+        """What its elements are."""
+        return self.recent.unit
 
     @property
     def wants(self) -> bool:

@@ -6,7 +6,7 @@ import builtins
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.observe.figures import asked, count, headline, in_flight, movement, rate
+from penstock.observe.figures import asked, headline, in_flight, movement, passed, rate
 from penstock.observe.ledger import in_short
 from penstock.runtime.drawing import figure, line, table
 
@@ -24,10 +24,10 @@ def drawn_status(status: Status) -> str:
     rows = [
         (
             f"{stage.name} (the slowest)" if is_bottleneck(stage) else stage.name,
-            count(stage.passed),
+            passed(status, stage),
             rate(stage.rate),
-            asked(edges.get(stage.name)),
-            in_flight(edges[stage.name]) if stage.name in edges else "",
+            asked(status, edges.get(stage.name)),
+            in_flight(status, edges.get(stage.name)),
             stage.trouble or stage.detail,
         )
         for stage in status.stages

@@ -13,7 +13,8 @@ from typing import Final
 from penstock.api import UNBOUNDED
 from penstock.observe.chart_rings import ChartRings
 from penstock.observe.situation import situation_of
-from penstock.observe.status import EdgeStatus, Point, StageStatus, Status
+from penstock.observe.status import EdgeStatus, Point, StageStatus, Status, Units
+from penstock.observe.units import common_unit
 from penstock.runtime import Clock, SystemClock, Timer, report_undelivered
 
 __all__ = ["EVERY", "Observer"]
@@ -45,6 +46,7 @@ class Observer:
         self._started = self._clock.now()
         self._samples: deque[tuple[float, Status]] = deque(maxlen=WINDOW)
         self._latencies: deque[tuple[float, float]] = deque(maxlen=LATENCIES)
+        self._state_since = self._started
         self._last_moved: dict[str, tuple[int, float]] = {}
         self._rings = ChartRings()
         self._listeners: list[Listener] = []
@@ -105,6 +107,7 @@ class Observer:
     def _add(self, now: float, read: Status) -> None:
         if self._samples and self._samples[-1][1].state != read.state:
             self._samples.clear()  # who waited while Spark started is not slow now
+            self._state_since = now
         self._samples.append((now, read))
         self._latencies.extend((now, each) for each in read.latencies)
         while self._latencies and now - self._latencies[0][0] > LATENCY_WINDOW:
@@ -131,7 +134,9 @@ class Observer:
                 self._timer = self._clock.call_later(EVERY, self._again)
 
     def _with_pace(self, now: float, status: Status) -> Status:
+        status = replace(status, state_for=now - self._state_since)
         edges = tuple(self._edge(edge) for edge in status.edges)
+        units = units_of(status)
         stages = tuple(
             replace(
                 stage,
@@ -149,17 +154,20 @@ class Observer:
             sentence=situation.sentence,
             stages=tuple(replace(stage, slowest=stage.name == situation.stage) for stage in stages),
             edges=edges,
-            point=self._point(status, stages),
+            point=self._point(status, stages, units),
+            units=units,
         )
 
-    def _point(self, status: Status, stages: Iterable[StageStatus]) -> Point:
+    def _point(self, status: Status, stages: Iterable[StageStatus], units: Units) -> Point:
         p50, p99 = percentiles(latency for _, latency in self._latencies)
+        # A sum of rows and batches would be none of both.
+        edges = [each for each in status.edges if units.between != "rows" or each.unit == "rows"]
         return Point(
             at=time(),
             rate_in=sum(stage.rate for stage in stages if stage.kind == "source"),
             rate_out=sum(stage.rate for stage in stages if stage.kind == "sink"),
-            demand=sum(open_demand(edge) for edge in status.edges),
-            in_flight=sum(edge.in_flight for edge in status.edges),
+            demand=sum(map(open_demand, edges)),
+            in_flight=sum(edge.in_flight for edge in edges),
             p50=p50,
             p99=p99,
             lag=status.lag,
@@ -196,6 +204,18 @@ def rate(counts: list[tuple[float, int]]) -> float:
         return 0.0
     (began, first), (ended, last) = counts[0], counts[-1]
     return (last - first) / (ended - began) if ended > began else 0.0
+
+
+def units_of(status: Status) -> Units:
+    """What the sums count, if anybody counts batches."""
+    if all(stage.unit != "batches" for stage in status.stages):
+        return Units()
+    between = {edge.unit for edge in status.edges}
+    return Units(
+        taken=common_unit(stage.unit for stage in status.stages if stage.kind == "source"),
+        given=common_unit(stage.unit for stage in status.stages if stage.kind == "sink"),
+        between="rows" if "rows" in between else common_unit(between),
+    )
 
 
 def percentiles(seconds: Iterable[float]) -> tuple[float | None, float | None]:

@@ -10,13 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from penstock.observe.figures import count, seconds
+from penstock.observe.figures import seconds
+from penstock.observe.ledger import figure
 from penstock.observe.status import EdgeStatus, StageStatus, Status
 
 __all__ = ["Situation", "situation_of"]
 
 NOTICEABLE: Final = 0.3
 """The share of the time from which on a wait is worth a word."""
+SETTLED: Final = 2.0
+"""The seconds after which the looks at a state are enough to call somebody slow."""
 LONG: Final = 10.0
 """The seconds from which on the wait of a row, or of all for a source, is worth a word."""
 
@@ -28,6 +31,8 @@ Name = Literal[
     "trouble",
     "starting",
     "draining",
+    "just begun",
+    "catching up",
     "slow sink",
     "slow Spark",
     "not begun",
@@ -102,11 +107,48 @@ def draining(status: Status) -> Situation | None:
     if status.state != "draining":
         return None
     left = status.ledger.in_flight
-    rest = f", and {count(left)} are still on their way" if left else ""
+    rest = f", and {figure(status.ledger, 'in_flight')} are still on their way" if left else ""
     held_up = farthest_held_up(status.edges)
     slowest = "" if held_up is None else f" {named(held_up.taker)} is the slowest stage."
     stage = None if held_up is None else held_up.taker
     return Situation("draining", stage, f"Draining: nothing more is taken{rest}.{slowest}")
+
+
+def just_begun(status: Status) -> Situation | None:
+    """Who happens to wait at the first looks need not be slow."""
+    if not any(stage.passed for stage in status.stages) or is_settled(status):
+        return None
+    return Situation("just begun", None, JUST_BEGUN)
+
+
+JUST_BEGUN: Final = "It has just begun to run: which stage is slow shows in a moment."
+
+
+def is_settled(status: Status) -> bool:
+    """Whether it was in this state for long enough."""
+    return status.state_for is None or status.state_for >= SETTLED
+
+
+def catching_up(status: Status) -> Situation | None:
+    """Rows came while Spark started: whether it keeps up shows when it is through with these."""
+    if farthest_held_up(status.edges) is not None or not waits_since_the_start(status):
+        return None
+    assert status.lag is not None
+    return Situation(
+        "catching up",
+        None,
+        "Spark catches up with what came while it started: the oldest row has waited for "
+        f"{seconds(status.lag)}.",
+    )
+
+
+def waits_since_the_start(status: Status) -> bool:
+    """Whether the oldest row has waited for long, and came before Spark had begun to work."""
+    return (
+        status.lag is not None
+        and status.state_for is not None
+        and status.lag >= max(LONG, status.state_for)
+    )
 
 
 def slow_taker(status: Status) -> Situation | None:
@@ -115,7 +157,9 @@ def slow_taker(status: Status) -> Situation | None:
     if held_up is not None:
         kind = kind_of(held_up.taker, status.stages)
         name: Name = "slow sink" if kind == "sink" else "slow Spark"
-        return Situation(name, held_up.taker, for_taker(held_up) + for_lag(status))
+        # What has waited since the start has not waited for a sink.
+        late = "" if kind == "sink" and waits_since_the_start(status) else for_lag(status)
+        return Situation(name, held_up.taker, for_taker(held_up) + late)
     late = for_lag(status)
     spark = next((each.name for each in status.stages if each.kind == "spark"), None)
     if late and spark is not None:
@@ -176,6 +220,8 @@ TABLE: Final[Sequence[Callable[[Status], Situation | None]]] = (
     in_trouble,
     starting,
     draining,
+    just_begun,
+    catching_up,
     slow_taker,
     not_begun,
     slow_source,

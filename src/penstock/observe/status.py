@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from penstock.api import UNBOUNDED
 from penstock.observe.ledger import Ledger, entries, equation
+from penstock.observe.units import Unit
 
 __all__ = [
     "BatchStatus",
@@ -26,6 +27,7 @@ __all__ = [
     "State",
     "StateSize",
     "Status",
+    "Units",
 ]
 
 State = Literal["starting", "running", "draining", "completed", "stopped", "failed"]
@@ -68,6 +70,7 @@ class StageStatus:
     ``still_for``          seconds since the last element passed, or the start, by the observer
 
     ``dead_letters``       elements that it has put aside, and the last of them
+    ``unit``               what it counts; ``elements`` may be anything
     """
 
     name: str
@@ -82,6 +85,7 @@ class StageStatus:
     rate: float = 0.0
     slowest: bool = False
     still_for: float = 0.0
+    unit: Unit = "elements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,7 @@ class EdgeStatus:
     ``held_up``    whether the giver waits until the taker wants something
     ``idle``       whether the taker waits until the giver has something
     ``sample``     the last rows that passed, the newest last; none where nobody here sees them
+    ``unit``       what it counts
 
     The observer adds the rate, and the shares of the last seconds in which either had to wait.
     """
@@ -108,15 +113,33 @@ class EdgeStatus:
     rate: float = 0.0
     held_up_share: float = 0.0
     idle_share: float = 0.0
+    unit: Unit = "elements"
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What the sums of a status count; empty where all count the same.
+
+    ``taken``    what comes from the sources
+    ``given``    what goes to the sinks
+    ``between``  what is asked for and on its way: rows, where some edges count these
+    """
+
+    taken: Unit = ""
+    given: Unit = ""
+    between: Unit = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.taken or self.given or self.between)
 
 
 @dataclass(frozen=True, slots=True)
 class BatchStatus:
-    """The last batch that Spark has finished."""
+    """The last batch that Spark has finished; ``seconds`` are ``None`` until Spark says them."""
 
     number: int
     rows: int
-    seconds: float
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +267,9 @@ class Status:
     ``spark_page``  the address of Spark's own page, if it has one
     ``samples``     whether elements may be shown
 
-    The observer adds ``pipeline``, ``seconds`` since it began, the ``situation`` and a ``sentence``
-    about it, and the ``point`` of the charts.
+    The observer adds ``pipeline``, ``seconds`` since it began, ``state_for``, those since it is in
+    this state, the ``situation`` and a ``sentence`` about it, the ``point`` of the charts, and the
+    ``units`` of what they show.
     """
 
     state: State
@@ -267,9 +291,11 @@ class Status:
     samples: bool = True
     pipeline: str = ""
     seconds: float = 0.0
+    state_for: float | None = None
     situation: str = ""
     sentence: str = ""
     point: Point = field(default_factory=Point)
+    units: Units = field(default_factory=Units)
 
     def _repr_html_(self) -> str:
         from penstock.observe.notebook import drawn_status

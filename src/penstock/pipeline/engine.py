@@ -14,6 +14,7 @@ from penstock.observe.ledger import Cause, Conservation, Ledger, Passage, differ
 from penstock.observe.meters import SinkMeter, SourceMeter
 from penstock.observe.samples import sampled
 from penstock.observe.status import EdgeStatus, EngineStatus, StageStatus, State, Status
+from penstock.observe.units import Unit, common_unit
 from penstock.pipeline.assembly import Assembly, StopSignal
 from penstock.pipeline.inner_flows import inner_flows
 from penstock.pipeline.sinks import SinkBatches
@@ -147,14 +148,14 @@ class LocalEngine:
         passages = tuple(self._passages(sinks, phase))
         missing = self._conservation.missing(passages, settled=phase != "running")
         taken = sum(source.passed for source in self._sources.values())
-        delivered = at_all([(sink, sink.taken) for sink in sinks])
+        given = at_all([(sink, sink.taken) for sink in sinks])
         in_flight = max(each.held for each in passages) if passages else None
         filtered = 0 if self._is_level else None
-        terms = (delivered, filtered, in_flight)
+        terms = (given, filtered, in_flight)
         causes = [*lost_at(self._sources.values()), *causes_of(missing or ())]
-        return Ledger(
+        ledger = Ledger(
             taken=taken,
-            delivered=delivered,
+            delivered=at_all([(sink, sink.rows) for sink in sinks]),
             filtered=filtered,
             in_flight=in_flight,
             lost=None if missing is None else sum_of(causes),
@@ -165,6 +166,10 @@ class LocalEngine:
             causes=(*causes, *duplicated_at(sinks)),
             passages=passages,
         )
+        unit = common_unit(source.unit for source in self._sources.values())
+        if "batches" not in (unit, *(sink.unit for sink in sinks)):
+            return ledger
+        return ledger.in_units(unit, in_flight=unit)
 
     def _passages(self, sinks: Sequence[SinkMeter], phase: Phase) -> Iterator[Passage]:
         """From the source to each sink, if nothing between them changes the number of elements."""
@@ -178,7 +183,13 @@ class LocalEngine:
 def passage_to(sink: SinkMeter, giver: str, entered: int, *, is_over: bool) -> Passage:
     """The way to a sink; until it is over, what is not there yet may still come."""
     taken = sink.taken
-    return Passage(giver, sink.name, entered, taken, 0 if is_over else max(entered - taken, 0))
+    held = 0 if is_over else max(entered - taken, 0)
+    return Passage(giver, sink.name, entered, taken, held, unit=said(sink.unit))
+
+
+def said(unit: Unit) -> Unit:
+    """A unit where it has to be said: an element that is no batch is taken for a row."""
+    return unit if unit == "batches" else ""
 
 
 def lost_at(sources: Iterable[SourceMeter]) -> Iterator[Cause]:
@@ -210,7 +221,9 @@ def at_all(given: Sequence[tuple[SinkMeter, int]]) -> int | None:
 def causes_of(missing: Iterable[tuple[Passage, int]]) -> Iterator[Cause]:
     """What is lost, and where."""
     return (
-        Cause("lost", count, passage.taker, passage.words) for passage, count in missing if count
+        Cause("lost", count, passage.taker, passage.words, passage.unit)
+        for passage, count in missing
+        if count
     )
 
 
@@ -230,6 +243,7 @@ def stage_of(source: SourceMeter) -> StageStatus:
         trouble=source.trouble,
         recent=source.recent.signals(),
         errors=source.errors.signals(),
+        unit=source.unit,
     )
 
 
@@ -245,4 +259,5 @@ def edge_to(sink: SinkMeter, giver: str, *, held_up: bool, idle: bool) -> EdgeSt
         held_up=held_up,
         idle=idle,
         sample=sampled(sink.recent.last),
+        unit=sink.unit,
     )

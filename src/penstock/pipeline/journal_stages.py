@@ -36,6 +36,7 @@ def edge_into(name: str, source: SourceMeter, journal: InputCounts) -> EdgeStatu
         held_up=journal.full,
         idle=not (journal.full or journal.sealed),
         sample=sampled(source.recent.last),
+        unit=source.unit,
     )
 
 
@@ -52,4 +53,5 @@ def stage_of_journal(each: JournalPassages) -> StageStatus:
         recent=() if each.source is None else each.source.recent.signals(),
         dead_letters=journal.all_dead_letters,
         last_dead_letters=signals(journal.last_dead_letters),
+        unit="rows",
     )

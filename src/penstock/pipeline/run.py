@@ -164,6 +164,7 @@ class PipelineRun:
                 detail=sink.level or "",
                 recent=sink.recent.signals(),
                 errors=sink.errors.signals(),
+                unit=sink.unit,
             )
             for sink in self._sinks
         )

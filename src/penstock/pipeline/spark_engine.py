@@ -195,7 +195,7 @@ class SparkEngine:
         sources = tuple(stage_of(source) for source in self._sources.values())
         edges = [EdgeStatus(source.name, SPARK, 0, 0) for source in sources]
         edges += [edge_to(sink, SPARK, held_up=False, idle=True) for sink in sinks]
-        stages = (*sources, StageStatus(SPARK, "spark", 0, detail="starts"))
+        stages = (*sources, StageStatus(SPARK, "spark", 0, detail="starts", unit="rows"))
         return Status("starting", stages=stages, edges=tuple(edges), ledger=Ledger())
 
     def _stages(self, run: RunCounts, journals: Sequence[JournalPassages]) -> Iterator[StageStatus]:
@@ -210,6 +210,7 @@ class SparkEngine:
             trouble=trouble_of(run),
             recent=element_signals(run.last_emitted),
             errors=errors_of(run),
+            unit="rows",
         )
 
     def _edges(
@@ -227,9 +228,10 @@ class SparkEngine:
                 journal.done,
                 journal.waiting,
                 journal.max_rows,
-                held_up=journal.full or not is_under_way(run),
+                held_up=journal.full or (journal.waiting > 0 and not is_under_way(run)),
                 idle=not journal.waiting,
                 sample=() if each.source is None else sampled(each.source.recent.last),
+                unit="rows",
             )
         yield from self._streams.edges(run, sinks)
         for sink in sinks:

@@ -16,6 +16,7 @@ from penstock.delivery import Level
 from penstock.flow.base_flow import BaseFlow
 from penstock.observe.ledger import Cause, Ledger, Passage, difference
 from penstock.observe.meters import SinkMeter, SourceMeter
+from penstock.observe.units import Unit, common_unit
 from penstock.pipeline.engine import (
     GIVEN_TWICE,
     Phase,
@@ -23,6 +24,7 @@ from penstock.pipeline.engine import (
     gives_one_for_each,
     is_unsure,
     passage_to,
+    said,
     sum_of,
 )
 from penstock.pipeline.history import (
@@ -72,7 +74,14 @@ class JournalPassages:
         yield self._into_journal()
         reading = self.reading
         if reading.unrecorded and not self.replays:
-            yield Passage(self.name, self.name, reading.unrecorded, 0, failing=UNRECORDED)
+            yield Passage(
+                self.name,
+                self.name,
+                reading.unrecorded,
+                0,
+                failing=UNRECORDED,
+                unit=said(self.unit),
+            )
         yield Passage(self.name, SPARK, reading.end, reading.done, self.held(is_kept=is_kept))
 
     def held(self, *, is_kept: bool) -> int:
@@ -84,6 +93,18 @@ class JournalPassages:
     def counts_rows(self) -> bool:
         """Whether an element is a row, so that both can be compared."""
         return self.source is not None and not self.source.gives_batches
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether an element is several rows."""
+        return self.reading.has_batches or (self.source is not None and self.source.gives_batches)
+
+    @property
+    def unit(self) -> Unit:
+        """What comes into it."""
+        if not self.has_batches:
+            return "elements"
+        return "batches" if self.source is None or not self.source.passed else self.source.unit
 
     @property
     def giver(self) -> str:
@@ -105,7 +126,7 @@ class JournalPassages:
             entered -= reading.unrecorded  # these have a passage of their own
         if not self.counts_rows:
             # Nobody knows how many rows an element is.
-            return Passage(giver, self.name, entered, reading.taken, held)
+            return Passage(giver, self.name, entered, reading.taken, held, unit=said(self.unit))
         return Passage(giver, self.name, entered, reading.end, held, reading.all_dead_letters)
 
 
@@ -216,7 +237,7 @@ class SparkLedger:
         causes = (*self.causes, *self.all_causes())
         terms = (closed, filtered, late, dead_letters, self.in_flight)
         is_whole = all(each.counts_rows for each in self.journals) and not at_least
-        return Ledger(
+        ledger = Ledger(
             taken=taken,
             delivered=at_all([(sink, history.delivered) for sink, history in self.sinks]),
             filtered=filtered,
@@ -237,6 +258,9 @@ class SparkLedger:
             passages=passages,
             lines=self.history.lines,
         )
+        if not any(each.has_batches for each in self.journals):
+            return ledger
+        return ledger.in_units(common_unit(each.unit for each in self.journals))
 
     def taken(self, at_least: Collection[str]) -> int | None:
         """What was taken; ``None`` if nobody knows anything of it."""

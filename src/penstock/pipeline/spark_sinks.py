@@ -54,10 +54,12 @@ def first_operator(flow: Publisher[Any]) -> str:
 def spark_sink_stages(sinks: Mapping[str, DataFrameSink], batches: int) -> Iterator[StageStatus]:
     """They count batches, since nobody here sees their rows."""
     for name, sink in sinks.items():
-        yield StageStatus(name, "sink", batches, detail=f"whole batches, {sink.level}")
+        yield StageStatus(
+            name, "sink", batches, detail=f"whole batches, {sink.level}", unit="batches"
+        )
 
 
 def spark_sink_edges(sinks: Mapping[str, DataFrameSink], batches: int) -> Iterator[EdgeStatus]:
     """Spark gives them one batch after the other."""
     for name in sinks:
-        yield EdgeStatus(SPARK, name, batches, batches)
+        yield EdgeStatus(SPARK, name, batches, batches, unit="batches")

@@ -159,9 +159,16 @@ class SparkRun:
         )
 
     def _shown_batch(self) -> BatchStatus | None:
-        """The last batch; of what Spark reads itself, the last one whose rows it has told."""
+        """The last batch; of what Spark reads itself, the last one whose rows it has told.
+
+        Only Spark knows how long it took: between two looks of ours, several may be done.
+        """
         last, counts = self._last_batch, self.batch_counts.totals
-        if last is None or not self._plan.streams:
+        if last is None:
+            return None
+        if counts.batch == last.number and counts.phases:
+            last = replace(last, seconds=sum(each for _, each in counts.phases))
+        if not self._plan.streams:
             return last
         if counts.batch == last.number and counts.last_planned is not None:
             self._counted_batch = replace(last, rows=counts.last_planned)
@@ -337,14 +344,8 @@ class SparkRun:
         rows = sum(self._done.positions) - sum(before.positions)
         seconds = self._inputs.seconds_until(self._done.positions)
         self._latencies.extend(seconds)
-        now = monotonic()
-        # Of what Spark reads itself nobody knows when a row came there.
-        if self._plan.streams:
-            taken = now - self._emitter.admitted_at
-        else:
-            taken = min(now - self._done_at, max(seconds, default=0.0))
-        self._last_batch = BatchStatus(self._done.batch, rows, taken)
-        self._done_at = now
+        self._last_batch = BatchStatus(self._done.batch, rows, None)
+        self._done_at = monotonic()
 
     @property
     def _rests(self) -> bool:

@@ -32,7 +32,7 @@ class InputCounts:
     ``taken_before``, ``rows_before`` and ``done_before`` are what ``taken``, ``end`` and ``done``
     were when this run began. ``dead_letters`` counts its elements that did not fit;
     ``last_dead_letters`` has the reasons of the last ones. ``unrecorded`` elements have come, and
-    will never be written.
+    will never be written. ``has_batches`` says whether elements are several rows each.
     """
 
     requested: int
@@ -52,6 +52,7 @@ class InputCounts:
     dead_letters: int
     last_dead_letters: tuple[Timestamped, ...]
     unrecorded: int = 0
+    has_batches: bool = False
 
     @property
     def waiting(self) -> int:
@@ -120,6 +121,7 @@ def input_counts(
     each: SparkInput, journal: Journal, recorder: JournalSubscriber, done: int, done_before: int
 ) -> InputCounts:
     """The input at this moment; Spark is done with the rows up to ``done``. From any thread."""
+    rows = journal.end  # before the elements: of these, it can have no more than have come
     return InputCounts(
         requested=recorder.requested,
         admitted=recorder.admitted,
@@ -138,4 +140,5 @@ def input_counts(
         dead_letters=recorder.dead_letters.count,
         last_dead_letters=recorder.dead_letters.last,
         unrecorded=recorder.unrecorded,
+        has_batches=rows > recorder.taken_before + recorder.admitted,
     )

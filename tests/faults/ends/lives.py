@@ -127,7 +127,11 @@ class Life:
 
     def end(self) -> int:
         """Wait until it and all that it has started are gone; the exit code."""
-        code = self.process.wait(PATIENCE)
+        try:
+            code = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.kill_group()  # else it would run for ever, and slow down all that follows
+            raise
         self._poll(lambda: not marked(self._mark), PATIENCE)
         self._listening.join(PATIENCE)
         assert not marked(self._mark), "processes outlive the program that has started them"

@@ -8,7 +8,7 @@ import pytest
 from penstock.api import UNBOUNDED
 from penstock.observe import EdgeStatus, Observer, StageStatus, Status
 from penstock.observe import observer as module
-from penstock.observe.status import State
+from penstock.observe.status import State, Units
 from penstock.runtime import VirtualTime, collect_undelivered
 from penstock.tck import Environment
 from tests.tck.explorer.holding import assert_holds
@@ -234,3 +234,35 @@ def test_a_gauge_that_fails_is_reported_and_read_again(gauges: Gauges, observer:
     assert len(reports) == 1
     assert "reading the status of clocks failed" in str(reports[0])
     assert gauges.reads == 3
+
+
+BATCHED = Status(
+    "running",
+    (
+        StageStatus("files", "source", 3, unit="batches"),
+        StageStatus("journal", "journal", 200, unit="rows"),
+        StageStatus("spark", "spark", 200, unit="rows"),
+        StageStatus("table", "sink", 1, unit="batches"),
+    ),
+    (
+        EdgeStatus("files", "journal", 8, 3, unit="batches"),
+        EdgeStatus("journal", "spark", 1_200, 200, in_flight=100, unit="rows"),
+        EdgeStatus("spark", "table", 16, 1, in_flight=1, unit="batches"),
+    ),
+)
+
+
+def test_a_sum_is_never_one_of_rows_and_batches() -> None:
+    status = Observer("batches", lambda: BATCHED, clock=VirtualTime()).status
+    assert status.units == Units(taken="batches", given="batches", between="rows")
+    assert (status.point.demand, status.point.in_flight) == (1_000, 100)
+
+
+def test_sources_of_batches_and_of_rows_together_give_elements() -> None:
+    both = (StageStatus("lines", "source", 7), *BATCHED.stages)
+    status = Observer("both", lambda: replace(BATCHED, stages=both), clock=VirtualTime()).status
+    assert status.units.taken == "elements"
+
+
+def test_without_batches_nobody_needs_units(observer: Observer) -> None:
+    assert not observer.status.units

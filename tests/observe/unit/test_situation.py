@@ -136,3 +136,24 @@ def test_a_pipeline_that_has_ended_has_no_slow_stage(state: State, beginning: st
     situation = situation_of(waiting(replace(STATUS, state=state), into_sink=WAIT))
     assert situation.stage is None
     assert situation.sentence.startswith(beginning)
+
+
+def test_nobody_is_called_slow_by_the_first_looks() -> None:
+    begun = waiting(replace(STATUS, state_for=0.5), into_sink=(1.0, 0.0))
+    situation = situation_of(begun)
+    assert (situation.name, situation.stage) == ("just begun", None)
+    assert situation.sentence.startswith("It has just begun to run")
+    assert situation_of(replace(begun, state_for=2.0)).name == "slow sink"
+
+
+def test_rows_that_came_while_spark_started_are_nobodys_fault() -> None:
+    begun = replace(STATUS, state_for=4.0, lag=23.0)
+    situation = situation_of(begun)
+    assert (situation.name, situation.stage) == ("catching up", None)
+    assert situation.sentence == (
+        "Spark catches up with what came while it started: the oldest row has waited for 23 s."
+    )
+    situation = situation_of(waiting(begun, into_sink=WAIT))
+    assert (situation.name, situation.stage) == ("slow sink", "phone")
+    assert "oldest" not in situation.sentence
+    assert situation_of(replace(begun, state_for=24.0)).name == "slow Spark"

@@ -28,6 +28,7 @@ from penstock.connectors.files.delivery_record import (
 from penstock.connectors.files.file_start import FileStart, SinkFile
 from penstock.connectors.files.rotation import now, numbered
 from penstock.connectors.shared import durable_files
+from penstock.connectors.shared.full_disk import named, naming_file
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
 
 __all__ = ["TextFile"]
@@ -109,7 +110,7 @@ class TextFile:
         mark = self._progress.mark(batch)
         if self._progress.epoch is not None and has_rows:
             self._require_own_file()
-            durable_files.sync_file(self.descriptor)
+            self._sync()
             self._note_time()
             self._record(self._length, mark)
         self._committed = self._length
@@ -125,7 +126,7 @@ class TextFile:
             if self._progress.in_batch or self._progress.epoch is not None:
                 self._cut_back()
             elif self._is_regular:
-                durable_files.sync_file(self._descriptor)
+                self._sync()
         finally:
             self._leave()
 
@@ -141,7 +142,8 @@ class TextFile:
         path = self._path
         regular = path.is_file() or not path.exists()
         how = os.O_RDWR | os.O_CREAT | os.O_APPEND if regular else os.O_WRONLY
-        self._descriptor = os.open(path, how, 0o666)
+        with naming_file(self._place.connector, path):
+            self._descriptor = os.open(path, how, 0o666)
         self._is_regular = regular
         return regular
 
@@ -171,13 +173,18 @@ class TextFile:
         """Begin a file that is empty; ``mark`` is that of the last batch in the one before."""
         self._write(self._head)
         if self._progress.epoch is not None:
-            durable_files.sync_file(self.descriptor)
+            self._sync()
             durable_files.sync_folder(self._path.parent)  # its name, and that of the one before
             self._record(self._length, mark)
 
     def _record(self, length: int, mark: str | None) -> None:
         part = FilePrefix.of(self.descriptor, length)
-        DeliveryRecord(part, mark, self._rotated).write(self._path)
+        with naming_file(self._place.connector, record_of(self._path)):
+            DeliveryRecord(part, mark, self._rotated).write(self._path)
+
+    def _sync(self) -> None:
+        with naming_file(self._place.connector, self._path):
+            durable_files.sync_file(self.descriptor)
 
     def _note_time(self) -> None:
         """Remember when the first rows came, for as long as the file has this name."""
@@ -204,7 +211,7 @@ class TextFile:
                 "that name; move it away"
             )
         if self._progress.epoch is None:
-            durable_files.sync_file(self.descriptor)
+            self._sync()
         self._rotated = RotationRecord(number, FilePrefix.of(self.descriptor, self._length))
         durable_files.replace_file(self._path, part)
         self._leave()
@@ -221,10 +228,10 @@ class TextFile:
 
     def _open_next(self) -> None:
         """Make the file that takes the place of the one that was rotated."""
+        how = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND
         try:
-            self._descriptor = os.open(
-                self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666
-            )
+            with naming_file(self._place.connector, self._path):
+                self._descriptor = os.open(self._path, how, 0o666)
         except FileExistsError:
             raise DeliveryRefused(
                 f"{self._path} was made by somebody else when it was rotated; stop that one"
@@ -259,11 +266,11 @@ class TextFile:
             written = os.write(descriptor, content)
             while written < len(content):
                 written += os.write(descriptor, content[written:])
-        except OSError:
+        except OSError as error:
             if self._is_regular:
                 with suppress(OSError):  # so that no half line stays; the first error says why
                     os.ftruncate(self.descriptor, self._length)
-            raise
+            raise named(error, self._place.connector, self._path) from None
         self._length += len(content)
 
     def _cut_back(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -25,6 +26,7 @@ from penstock.connectors.shared.durable_files import (
     require_parent,
     require_writable,
 )
+from penstock.connectors.shared.full_disk import naming_file
 from penstock.connectors.shared.writer import Writer
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
 from penstock.runtime import shorten
@@ -155,7 +157,8 @@ class ParquetFolder:
     def open(self, epoch: Epoch | None) -> None:
         """Make and lock the folder, and remove what a crash has left unfinished."""
         self._start(epoch)  # refuses before a folder is made
-        self._folder.mkdir(exist_ok=True)
+        with naming_file(CONNECTOR, self._folder):
+            self._folder.mkdir(exist_ok=True)
         self._lock = os.open(self._folder, os.O_RDONLY)
         try:
             durable_files.lock_file(self._lock, f"{CONNECTOR}: {self._folder}")
@@ -308,8 +311,9 @@ class UnfinishedFile:
 
     def __init__(self, folder: Path, schema: pyarrow.Schema) -> None:
         self._path = folder / UNFINISHED
-        self._file: BinaryIO = self._path.open("wb")
-        self._writer = ParquetWriter(self._file, schema)
+        with naming_file(CONNECTOR, self._path):
+            self._file: BinaryIO = self._path.open("wb")
+            self._writer = ParquetWriter(self._file, schema)
         self.rows = 0
 
     @property
@@ -319,17 +323,19 @@ class UnfinishedFile:
 
     def write(self, table: pyarrow.Table) -> None:
         """Add a row group."""
-        self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
+        with naming_file(CONNECTOR, self._path):
+            self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
         self.rows += table.num_rows
 
     def finish(self, path: Path, mark: str | None) -> None:
         """Let it appear, when the disk has it."""
         try:
-            if mark is not None:
-                self._writer.add_key_value_metadata({MARK: mark})
-            self._writer.close()
-            self._file.flush()
-            durable_files.sync_file(self._file.fileno())
+            with naming_file(CONNECTOR, self._path):
+                if mark is not None:
+                    self._writer.add_key_value_metadata({MARK: mark})
+                self._writer.close()
+                self._file.flush()
+                durable_files.sync_file(self._file.fileno())
         except BaseException:
             self.give_up()
             raise
@@ -344,7 +350,8 @@ class UnfinishedFile:
         except (OSError, pyarrow.ArrowException):  # a full disk, when its end is written
             pass
         finally:
-            self._file.close()
+            with suppress(OSError):  # and here, for what was buffered
+                self._file.close()
             self._path.unlink(missing_ok=True)
 
 

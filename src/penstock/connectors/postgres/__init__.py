@@ -2,6 +2,8 @@
 
 ``connecting.py``  connections to PostgreSQL: how they are made, what messages call them, what their
                    errors mean
+``refusal.py``     why a server refuses a connection, by PostgreSQL's code: its words are in any
+                   language
 ``source.py``      queries of PostgreSQL as sources
 ``pgoutput.py``    the messages of logical replication, as PostgreSQL's own plug-in ``pgoutput``
                    writes them

@@ -10,11 +10,12 @@ import psycopg
 from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from penstock.connectors.postgres.refusal import LET_IN, code_of_refusal
 from penstock.connectors.shared.access import hint_at_auth
 from penstock.connectors.shared.reconnecting import ConnectionLost
 from penstock.runtime import printable
 
-__all__ = ["DatabaseAccess", "is_full", "is_lost", "words_of"]
+__all__ = ["DatabaseAccess", "ServerFull", "is_lost", "words_of"]
 
 DEFAULTS: Final = {
     "connect_timeout": "10",
@@ -26,15 +27,21 @@ DEFAULTS: Final = {
 BETTER: Final = "keep it in PGPASSWORD, in ~/.pgpass or with a service"
 STYLES: Final = {"DateStyle": "ISO", "IntervalStyle": "postgres"}
 """How the server writes times; of other styles the client library reads only some."""
-LOST: Final = ("57P01", "57P02", "57P03", "25P03", "25P04", "53300")
+TOO_MANY: Final = "53300"
+LOST: Final = ("57P01", "57P02", "57P03", "25P03", "25P04", TOO_MANY)
 """The server is being stopped, has crashed, is starting, has had enough of an idle client, or is
 full."""
 FULL: Final = re.compile(
     "too many clients already|connection slots are reserved|too many connections for"
 )
-"""The words of 53300: of a connection that is refused, the client library tells no code."""
+"""The words of that code in English, which spare us another attempt to learn the code."""
+PATIENCE: Final = 10.0
 AGAIN: Final = ("40001", "40P01")
 """A transaction that got into the way of another one; the next attempt may succeed."""
+
+
+class ServerFull(ConnectionLost):
+    """The server, or a role or a database there, has as many clients as it may have."""
 
 
 class DatabaseAccess:
@@ -81,13 +88,27 @@ class DatabaseAccess:
                 return self._connected()
             except psycopg.OperationalError as error:
                 words = words_of(error)
-                if is_full(words) or pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
-                    raise ConnectionLost(words) from error
+                loss = self._loss(words, is_repeated=words in said)
+                if loss is not None:
+                    raise loss from error
             if words in said:  # else it may have been starting, or ending, a moment ago
                 raise ConnectionError(
                     f"{self.connector}: {self.address} does not let us in: {words}"
                 )
             said.add(words)
+
+    def _loss(self, words: str, *, is_repeated: bool) -> ConnectionLost | None:
+        """Why another attempt may help, after one that was refused in these words."""
+        if FULL.search(words):
+            return ServerFull(words)
+        if pq.PGconn.ping(self._conninfo.encode()) != pq.Ping.OK:
+            return ConnectionLost(words)
+        code = code_of_refusal(self._conninfo, PATIENCE)
+        if code == TOO_MANY:
+            return ServerFull(words)
+        # One who is let in by now was refused for a reason that comes and goes.
+        is_passing = code in LOST or (code == LET_IN and is_repeated)
+        return ConnectionLost(words) if is_passing else None
 
     def require_running(self) -> None:
         """``ConnectionLost`` if the server is being stopped, or does not answer any more."""
@@ -121,11 +142,6 @@ def address_of(given: dict[str, Any]) -> str:
     port = given.get("port") or os.environ.get("PGPORT") or "5432"
     database = given.get("dbname") or os.environ.get("PGDATABASE") or ""
     return printable(f"postgresql://{host}:{port}/{database}")
-
-
-def is_full(words: str) -> bool:
-    """Whether the server, or a role or a database there, has as many clients as it may have."""
-    return FULL.search(words) is not None
 
 
 def is_lost(error: psycopg.Error) -> bool:

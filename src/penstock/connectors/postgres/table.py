@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import psycopg
 
-from penstock.connectors.postgres.connecting import DatabaseAccess, is_full, is_lost, words_of
+from penstock.connectors.postgres.connecting import DatabaseAccess, ServerFull, is_lost, words_of
 from penstock.connectors.postgres.copying import CopiedRows, RowRefused
 from penstock.connectors.postgres.questions import (
     has_table,
@@ -366,7 +366,7 @@ class PostgresTable(TransactionalSink):
         except ConnectionLost as error:
             if not first:
                 raise
-            how = "has no connection for us" if is_full(str(error)) else "does not answer"
+            how = "has no connection for us" if isinstance(error, ServerFull) else "does not answer"
             raise ConnectionError(f"{CONNECTOR}: {self._access.address} {how}: {error}") from None
         connection.execute(SETTINGS, (str(max(1, round(self._timeout * 1_000))),))
         return connection

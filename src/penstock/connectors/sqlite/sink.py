@@ -50,9 +50,9 @@ def write_sqlite(
     Errors: ``ValueError`` for an element with other columns, a key that is NULL and a row that the
     table refuses, ``TypeError`` for a value that SQLite cannot hold, ``DeliveryRefused`` for a
     table that has not these columns or belongs to another checkpoint, ``TimeoutError`` if others
-    write for too long, and ``sqlite3.Error``, cancel the stream, go to the hook for undelivered
-    errors, and stay in ``error``. At once: ``FileNotFoundError`` if there is no such folder,
-    ``IsADirectoryError``, ``ValueError`` for names that cannot be.
+    write for too long, ``OSError`` if the disk is full, and ``sqlite3.Error``, cancel the stream,
+    go to the hook for undelivered errors, and stay in ``error``. At once: ``FileNotFoundError`` if
+    there is no such folder, ``IsADirectoryError``, ``ValueError`` for names that cannot be.
 
     Example:
         >>> import sqlite3

@@ -11,6 +11,7 @@ from typing import Any, Final
 from penstock.connectors.shared.pulled_source import FETCH, from_pulled
 from penstock.connectors.shared.query_reading import Busy, QueryReading, require_poll
 from penstock.connectors.shared.sql_query import Dialect, SqlQuery
+from penstock.connectors.sqlite.errors import code_of
 from penstock.flow import Flow
 from penstock.runtime import printable
 from penstock.runtime.arguments import PathGiven, require_file, require_seconds
@@ -198,8 +199,3 @@ class SqliteReading(QueryReading[Row]):
                 return FileNotFoundError(f"{CONNECTOR}: {self._path} is not there any more")
             return PermissionError(f"{words}; it cannot be read by this user")
         return (LookupError if str(error).startswith(ABSENT) else ValueError)(words)
-
-
-def code_of(error: Exception) -> int:
-    """SQLite's number for it; 0 if it comes from Python's module."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

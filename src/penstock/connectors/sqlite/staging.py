@@ -38,7 +38,8 @@ class StagedRows:
         try:
             self._database.executemany(self._insert, rows)
         finally:
-            self._database.execute("COMMIT")
+            if self._database.in_transaction:  # a full disk has rolled it back already
+                self._database.execute("COMMIT")
 
     def move(self, into: str, on_conflict: str) -> None:
         """Add all of them to the table, in their order; the transaction is the caller's."""

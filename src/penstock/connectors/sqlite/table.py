@@ -18,6 +18,7 @@ from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.connectors.shared.rows import is_arrow, rows_from, rows_in, values_getter
 from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
+from penstock.connectors.sqlite.errors import WrittenTable
 from penstock.connectors.sqlite.staging import StagedRows, enter, is_shared, leave
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 from penstock.runtime import shorten
@@ -26,7 +27,6 @@ __all__ = ["CONNECTOR", "SqliteShape", "SqliteTable", "value_for"]
 
 CONNECTOR: Final = "write_sqlite"
 TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*|")
-CHANGED: Final = re.compile("no such (table|column)|has no column named")
 SAFE: Final = frozenset({str, bytes, float, bool, type(None)})
 PLAIN: Final = (str, bytes, float, bool, type(None))
 PLAIN_ARROW: Final = re.compile(
@@ -102,6 +102,7 @@ class SqliteTable(TransactionalSink):
         self._shape = shape
         self._mark_name = mark_name
         self._timeout = timeout
+        self._written = WrittenTable(CONNECTOR, path, self.name, timeout)
         self._database: sqlite3.Connection | None = None
         self._is_entered = False
         self._is_prepared = False
@@ -220,7 +221,7 @@ class SqliteTable(TransactionalSink):
         """Add rows to the table, which is made in the same transaction if it is not there."""
         if self._shape.key:
             self._require_keys(rows)
-        with self._explained(), self._encoded(rows):
+        with self._explained(staged=self._is_staging), self._encoded(rows):
             if not self._is_staging:
                 self._prepare()
                 self._opened.executemany(self._shape.insert, rows)
@@ -240,9 +241,10 @@ class SqliteTable(TransactionalSink):
     def rollback(self) -> None:
         """A table that was made in the transaction is gone again."""
         self._is_prepared = False
-        if self._opened.in_transaction:  # some errors have rolled it back already
-            self._opened.execute("ROLLBACK")
-        self._drop_staged()
+        with self._explained():
+            if self._opened.in_transaction:  # some errors have rolled it back already
+                self._opened.execute("ROLLBACK")
+            self._drop_staged()
 
     def _move_staged(self) -> None:
         """Begin the transaction only now, and end it soon."""
@@ -355,29 +357,12 @@ class SqliteTable(TransactionalSink):
             ) from None
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Explain the errors of SQLite that have a cause outside."""
+    def _explained(self, *, staged: bool = False) -> Iterator[None]:
+        """Explain the errors of SQLite, which do not name the file."""
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise TimeoutError(
-                    f"{CONNECTOR}: another program has been writing into {self._path} for "
-                    f"{self._timeout:g} s; stop that one, or give a longer timeout"
-                ) from None
-            if code == sqlite3.SQLITE_NOTADB:
-                raise DeliveryRefused(f"{CONNECTOR}: {self._path} is no SQLite database") from None
-            if code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-                raise PermissionError(
-                    f"{CONNECTOR}: {self._path} cannot be written by this user: {error}"
-                ) from None
-            if CHANGED.search(str(error)):
-                raise DeliveryRefused(f"{self.name} cannot take the rows: {error}") from None
-            if isinstance(error, sqlite3.IntegrityError):
-                raise ValueError(f"{CONNECTOR}: {self.name} refuses a row: {error}") from None
-            error.add_note(f"in {self.name}")
-            raise
+            raise self._written.explanation(error, staged=staged) from None
 
 
 def has_table(database: sqlite3.Connection, name: str) -> bool:

@@ -78,7 +78,6 @@ class BatchHandoff:
         self._admits_no_more = False
         self.admitted = -1
         """The last batch that Spark was let compute."""
-        self.admitted_at = 0.0
 
     @property
     def waits(self) -> bool:
@@ -105,7 +104,6 @@ class BatchHandoff:
             if self._is_refused(number):
                 raise Stopped(f"batch {number} is left to the next run")
             self.admitted = max(number, self.admitted)
-            self.admitted_at = monotonic()
 
     def admit_by_clock(self, number: int, has_rows: Callable[[], bool]) -> None:
         """As ``admit``, without demand; a batch for which there are no rows has to wait a while.

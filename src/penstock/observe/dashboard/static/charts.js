@@ -2,7 +2,7 @@
 
 import uPlot from "./vendor/uplot/uPlot.esm.js";
 import { element, setText } from "./dom.js";
-import { rate, seconds, short } from "./format.js";
+import { counted, rate, seconds, short } from "./format.js";
 
 const HEIGHT = 150;
 // Between two points farther apart than the gap nobody looked: the line is broken there.
@@ -13,8 +13,13 @@ const PERIODS = [
 ];
 
 const CHARTS = [
-  { title: "Rate", unit: rate, lines: { in: "rate_in", out: "rate_out" } },
-  { title: "Demand", unit: short, lines: { "asked for": "demand", "in flight": "in_flight" } },
+  { title: "Rate", unit: rate, lines: { in: "rate_in", out: "rate_out" }, counts: ["taken", "given"] },
+  {
+    title: "Demand",
+    unit: (number, unit) => counted(short(number), unit),
+    lines: { "asked for": "demand", "in flight": "in_flight" },
+    counts: ["between", "between"],
+  },
   { title: "Latency", unit: seconds, lines: { p50: "p50", p99: "p99" } },
   { title: "Lag", unit: seconds, lines: { lag: "lag" } },
 ];
@@ -26,13 +31,15 @@ export function createCharts(root, title, buttons, onChange) {
   const charts = CHARTS.map((chart) => createChart(chart, scale));
   root.append(...charts.map((chart) => chart.figure));
   let points = [];
+  let units = {};
   let longer = null;
   const choices = PERIODS.map((period) => createChoice(period, () => choose(period)));
   buttons.append(...choices.map((choice) => choice.button));
   mark();
 
-  function add({ point }) {
+  function add({ point, units: now }) {
     points.push(point);
+    units = now;
     forget();
     if (longer && point.at - longer.asked >= scale.period.step) void ask();
   }
@@ -80,7 +87,7 @@ export function createCharts(root, title, buttons, onChange) {
 
   function draw() {
     const columns = columnsOf(longer ? longer.points : points, scale.period.gap);
-    for (const chart of charts) chart.draw(columns);
+    for (const chart of charts) chart.draw(columns, units);
   }
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
@@ -112,10 +119,11 @@ function columnsOf(points, gap) {
   return columns;
 }
 
-function createChart({ title, unit, lines }, scale) {
+function createChart({ title, unit, lines, counts = [] }, scale) {
   const names = Object.keys(lines);
   const fields = Object.values(lines);
   const legend = createLegend(title, names);
+  let units = {};
   const figure = element("figure", "chart");
   const place = element("div", "plot");
   figure.append(legend.caption, place);
@@ -128,10 +136,12 @@ function createChart({ title, unit, lines }, scale) {
 
   function showValues(chart) {
     const index = chart.cursor.idx ?? chart.data[0].length - 1;
-    legend.show(names.map((_, line) => chart.data[line + 1][index]), unit);
+    const numbers = names.map((_, line) => chart.data[line + 1][index]);
+    legend.show(numbers, (number, line) => unit(number, units[counts[line]]));
   }
 
-  function draw(columns) {
+  function draw(columns, now) {
+    units = now;
     plot.setData([columns.at, ...fields.map((field) => columns[field])]);
     showValues(plot);
   }
@@ -150,8 +160,8 @@ function createLegend(title, names) {
     return value;
   });
 
-  function show(numbers, unit) {
-    numbers.forEach((number, line) => setText(values[line], number == null ? "–" : unit(number)));
+  function show(numbers, inWords) {
+    numbers.forEach((number, line) => setText(values[line], number == null ? "–" : inWords(number, line)));
   }
 
   return { caption, show };
@@ -183,7 +193,7 @@ function options(unit, names, onCursor, scale) {
     },
     axes: [
       { ...axis, size: 24, gap: 4, space: 45, incrs: () => scale.period.ticks, values: (_, at) => at.map(hourAndMinute) },
-      { ...axis, size: 62, gap: 6, space: 34, values: (_, numbers) => numbers.map(unit) },
+      { ...axis, size: 62, gap: 6, space: 34, values: (_, numbers) => numbers.map((number) => unit(number)) },
     ],
     series: [{}, ...names.map((_, line) => seriesOf(line))],
     hooks: { setCursor: [onCursor] },

@@ -1,7 +1,7 @@
 // What is known of the stage that was clicked.
 
 import { element, setAttributes, setHidden, setLink, setText } from "./dom.js";
-import { count, rate, stateInWords } from "./format.js";
+import { count, counted, hasUnits, rate, stateInWords } from "./format.js";
 import { createLines } from "./lines.js";
 import { createMarbles } from "./marbles.js";
 import { inWords } from "./moods.js";
@@ -41,12 +41,14 @@ export function createDetails(root, onClose) {
     shown = name;
     if (!stage) return;
     setText(title, stage.name);
-    const known = [stage.kind, `${count(stage.passed)} elements`, rate(stage.rate), stage.detail];
+    const united = hasUnits(view);
+    const passed = counted(count(stage.passed), united ? stage.unit : "elements");
+    const known = [stage.kind, passed, rate(stage.rate), stage.detail];
     setText(facts, known.filter(Boolean).join(" · "));
     setLink(spark, stage.kind === "spark" ? view.spark_page : null);
     setText(trouble, stage.trouble);
     setHidden(trouble, !stage.trouble);
-    showList(edges, edgeTexts(view.edges, name));
+    showList(edges, edgeTexts(view.edges, name, united));
     showList(kept, stage.kind === "spark" ? view.kept.map(keptInWords) : []);
     errors.show(stage.errors, stage.errors.length);
     letters.show(stage.last_dead_letters, stage.dead_letters, view.samples ? NONE : "Not shown.");
@@ -57,12 +59,12 @@ export function createDetails(root, onClose) {
   return { show };
 }
 
-function edgeTexts(all, name) {
+function edgeTexts(all, name, united) {
   return all
     .filter((edge) => edge.giver === name || edge.taker === name)
     .map((edge) => {
       const other = edge.taker === name ? `from ${edge.giver}` : `to ${edge.taker}`;
-      return `${other}: ${inWords(edge)}`;
+      return `${other}: ${inWords(edge, united)}`;
     });
 }
 

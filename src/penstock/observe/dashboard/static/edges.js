@@ -19,17 +19,19 @@ export function createEdge(onClick) {
     gate: svg("path", "gate"),
     demand: svg("text", "demand"),
     flight: svg("text", "flight"),
+    unit: svg("text", "unit"),
     wait: svg("text", "wait"),
   };
   group.append(...Object.values(parts));
   group.addEventListener("click", onClick);
 
-  function show(edge) {
+  function show(edge, unit) {
     group.dataset.mood = mood(edge);
     group.dataset.pace = pace(edge.rate);
     group.style.setProperty("--thickness", `${thickness(edge.rate)}px`);
     setText(parts.demand, `asked for ${demand(edge)}`);
     setText(parts.flight, `${short(edge.in_flight)} waiting`);
+    setText(parts.unit, unit); // of both, for which there is no room beside a number
     setText(parts.wait, wait(edge));
   }
 
@@ -110,9 +112,10 @@ function gate({ x, y }, vertical) {
 }
 
 function placeTexts(parts, middle, vertical) {
-  const heights = vertical ? [-14, 1, 15] : [-11, 21, 36];
+  const heights = vertical ? [-14, 1, 15, 29] : [-11, 21, 36, 51];
   const x = vertical ? middle.x + 10 : middle.x;
-  [parts.demand, parts.flight, parts.wait].forEach((text, index) => {
+  const below = [parts.flight, parts.unit, parts.wait].filter((text) => text.textContent);
+  [parts.demand, ...below].forEach((text, index) => {
     setAttributes(text, { x, y: middle.y + heights[index] });
   });
 }

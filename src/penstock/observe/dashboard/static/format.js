@@ -24,7 +24,15 @@ export function size(bytes) {
 
 export const stateInWords = ({ rows, bytes }) => `${count(rows)} rows (${size(bytes)})`;
 
-export const rate = (perSecond) => `${short(Math.max(perSecond, 0))} /s`;
+const ONE = { elements: "element", rows: "row", batches: "batch" };
+
+// A number with what it counts; nothing is nothing of anything.
+export const counted = (figure, unit) =>
+  !unit || figure === "0" ? figure : `${figure} ${figure === "1" ? ONE[unit] : unit}`;
+
+export const hasUnits = ({ units }) => Boolean(units.taken || units.given || units.between);
+
+export const rate = (perSecond, unit = "") => `${counted(short(Math.max(perSecond, 0)), unit)} /s`;
 
 export const share = (part) => `${WHOLE.format(part * 100)}%`;
 
@@ -42,8 +50,12 @@ export function duration(value) {
 
 export const clock = (at) => CLOCK.format(new Date(at * 1000));
 
-export const demand = (edge) =>
-  edge.requested === null ? "all" : short(Math.max(edge.requested - edge.delivered, 0));
+export const demand = (edge, unit = "") =>
+  edge.requested === null
+    ? "all"
+    : counted(short(Math.max(edge.requested - edge.delivered, 0)), unit);
 
-export const inFlight = (edge) =>
-  short(edge.in_flight) + (edge.capacity === null ? "" : ` of ${short(edge.capacity)}`);
+export const inFlight = (edge, unit = "") =>
+  edge.capacity === null
+    ? counted(short(edge.in_flight), unit)
+    : `${short(edge.in_flight)} of ${counted(short(edge.capacity), unit)}`;

@@ -2,7 +2,7 @@
 
 import { element, setAttributes, setHidden, setText, svg } from "./dom.js";
 import { createEdge } from "./edges.js";
-import { rate } from "./format.js";
+import { hasUnits, rate } from "./format.js";
 import { columns, ends } from "./layout.js";
 import { inWords } from "./moods.js";
 
@@ -25,10 +25,13 @@ export function createGraph(root, { onStage, onEdge }) {
   function show(view) {
     shown = view;
     if (shapeOf(view) !== structure) build(view);
-    for (const stage of view.stages) stages.get(stage.name).show(stage, stage.name === selected);
+    const united = hasUnits(view);
+    for (const stage of view.stages) {
+      stages.get(stage.name).show(stage, stage.name === selected, united ? stage.unit : "");
+    }
     view.edges.forEach((edge, index) => {
-      edges[index].show(edge);
-      setText(words.children[index], `${edge.giver} to ${edge.taker}: ${inWords(edge)}`);
+      edges[index].show(edge, united ? edge.unit : "");
+      setText(words.children[index], `${edge.giver} to ${edge.taker}: ${inWords(edge, united)}`);
     });
     place();
   }
@@ -101,13 +104,13 @@ function createStage({ name, kind }, onSelect) {
   box.append(...Object.values(parts));
   box.addEventListener("click", () => onSelect(name));
 
-  function show(stage, selected) {
+  function show(stage, selected, unit) {
     box.classList.toggle("slowest", stage.slowest);
     box.classList.toggle("troubled", Boolean(stage.trouble));
     setHidden(parts.slow, !stage.slowest);
     setText(parts.slow, stage.trouble ? "TROUBLE" : "SLOW");
     setText(parts.rate, rate(stage.rate));
-    setText(parts.detail, stage.detail);
+    setText(parts.detail, [unit, stage.detail].filter(Boolean).join(" · "));
     setText(parts.trouble, stage.trouble);
     mark(selected);
   }

@@ -1,7 +1,7 @@
 // The ledger: what was taken, and what became of it. The words and the numbers come with the view.
 
 import { element, setHidden, setText } from "./dom.js";
-import { count } from "./format.js";
+import { count, counted } from "./format.js";
 import { createLines } from "./lines.js";
 
 export function createLedger(root, sum, list, places) {
@@ -48,12 +48,12 @@ function showPlaces(places, texts) {
   });
 }
 
-function causeInWords({ field, count: number, place, words }) {
-  const figure = number === null ? "not known" : count(number);
+function causeInWords({ field, count: number, place, words, unit }) {
+  const figure = number === null ? "not known" : counted(count(number), unit);
   return `${field.replaceAll("_", " ")} ${figure} at ${place}: ${words}`;
 }
 
-function passageInWords({ giver, taker, entered, left, held, aside }) {
+function passageInWords({ giver, taker, entered, left, held, aside, unit }) {
   const missing = Math.max(entered - left - held - aside, 0);
   const way = giver === taker ? `within ${giver}` : `${giver} to ${taker}`;
   const parts = [
@@ -62,5 +62,5 @@ function passageInWords({ giver, taker, entered, left, held, aside }) {
     aside && `${count(aside)} dead letters`,
     missing && `${count(missing)} missing`,
   ];
-  return `${way}: ${count(entered)} went in, ${parts.filter(Boolean).join(", ")}`;
+  return `${way}: ${counted(count(entered), unit)} went in, ${parts.filter(Boolean).join(", ")}`;
 }

@@ -19,7 +19,8 @@ export function wait(edge) {
   }[mood(edge)];
 }
 
-export const inWords = (edge) =>
-  [rate(edge.rate), `asked for ${demand(edge)}`, `${inFlight(edge)} waiting`, wait(edge)]
-    .filter(Boolean)
-    .join(", ");
+export function inWords(edge, hasUnits) {
+  const unit = hasUnits ? edge.unit : "";
+  const words = [rate(edge.rate, unit), `asked for ${demand(edge, unit)}`];
+  return [...words, `${inFlight(edge, unit)} waiting`, wait(edge)].filter(Boolean).join(", ");
+}

@@ -94,13 +94,16 @@ function showHeader(now) {
   setText(byId("state"), state);
   byId("state").dataset.state = state;
   setText(byId("time"), duration(now.seconds));
-  setText(byId("batch"), batch ? `${count(batch.number)} (${seconds(batch.seconds)})` : "–");
+  setText(byId("batch"), batch ? batchInWords(batch) : "–");
   setText(byId("kept"), stateInWords(totalOf(kept)));
   setHidden(byId("kept").parentElement, !kept.length);
   setText(byId("checkpoint"), checkpoint || "–");
   setText(byId("restarts"), `${count(ledger.restarts)}x`);
   setLink(byId("spark"), spark_page);
 }
+
+const batchInWords = ({ number, seconds: took }) =>
+  took === null ? count(number) : `${count(number)} (${seconds(took)})`;
 
 function totalOf(kept) {
   const sum = (field) => kept.reduce((total, each) => total + each[field], 0);
