@@ -530,3 +530,16 @@ def test_nobody_waits_for_a_query_that_has_ended_unless_there_are_rows_for_it(
     driven.run.started = False
     held_up = {edge.taker: edge.held_up for edge in driven.read().edges}
     assert held_up["spark"] is waits
+
+
+@pytest.mark.parametrize(
+    ("done", "sealed", "waiting_for"),
+    [(100, True, []), (40, True, ["spark"]), (40, False, ["journal", "spark"])],
+    ids=["nothing left to do", "the source has ended", "more to come"],
+)
+def test_rows_that_are_kept_for_a_rewind_hold_nobody_up(
+    checkpoint: Path, done: int, sealed: bool, waiting_for: list[str]
+) -> None:
+    driven = Driven(mapped, checkpoint)
+    driven.run.input = replace(NOTHING, end=100, done=done, full=True, sealed=sealed)
+    assert [edge.taker for edge in driven.read().edges if edge.held_up] == waiting_for

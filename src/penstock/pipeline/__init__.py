@@ -12,7 +12,7 @@
 ``spark_engine.py``    the way through Spark: a journal for each source, the query, and its rows for
                        the sinks
 ``journal_stages.py``  the journals of a way through Spark as stages: their names, what they hold,
-                       what goes in
+                       their edges
 ``inner_flows.py``     the flows of a pipeline by their segments, as ``explain`` has them
 ``inside_spark.py``    what a status says of the inside of a way through Spark: phases, event time,
                        and the flows

@@ -1,4 +1,4 @@
-"""The journals of a way through Spark as stages: their names, what they hold, what goes in."""
+"""The journals of a way through Spark as stages: their names, what they hold, their edges."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from penstock.observe.status import EdgeStatus, StageStatus
 from penstock.pipeline.spark_ledger import JournalPassages
 from penstock.spark.run_counts import InputCounts
 
-__all__ = ["edge_into", "journal_names", "stage_of_journal"]
+__all__ = ["edge_into", "edge_out_of", "journal_names", "stage_of_journal"]
 
 MEGABYTE: Final = 1 << 20
 
@@ -33,10 +33,30 @@ def edge_into(name: str, source: SourceMeter, journal: InputCounts) -> EdgeStatu
         name,
         journal.requested,
         journal.admitted,
-        held_up=journal.full,
+        # One that has ended waits for nobody, though what is kept for a rewind may leave no room.
+        held_up=journal.full and not journal.sealed,
         idle=not (journal.full or journal.sealed),
         sample=sampled(source.recent.last),
         unit=source.unit,
+    )
+
+
+def edge_out_of(
+    each: JournalPassages, taker: str, batch_rows: int, *, is_under_way: bool
+) -> EdgeStatus:
+    """From a journal to Spark, which asks for a batch."""
+    journal = each.reading
+    return EdgeStatus(
+        each.name,
+        taker,
+        journal.done + min(batch_rows, journal.max_rows),
+        journal.done,
+        journal.waiting,
+        journal.max_rows,
+        held_up=journal.waiting > 0 and (journal.full or not is_under_way),
+        idle=not journal.waiting,
+        sample=() if each.source is None else sampled(each.source.recent.last),
+        unit="rows",
     )
 
 

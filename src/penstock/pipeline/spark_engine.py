@@ -12,7 +12,6 @@ from penstock.api import Publisher
 from penstock.flow.resume.planning import CannotResume
 from penstock.observe.ledger import Cause, Conservation, Ledger
 from penstock.observe.meters import SinkMeter, SourceMeter, element_signals, in_words, signals
-from penstock.observe.samples import sampled
 from penstock.observe.status import EdgeStatus, Signal, StageStatus, State, Status
 from penstock.pipeline.assembly import Assembly, AssemblyError, RunTarget
 from penstock.pipeline.engine import (
@@ -25,7 +24,12 @@ from penstock.pipeline.engine import (
 )
 from penstock.pipeline.history import Loss, RunHistory, SparkHistory
 from penstock.pipeline.inside_spark import engine_status, flows_around
-from penstock.pipeline.journal_stages import edge_into, journal_names, stage_of_journal
+from penstock.pipeline.journal_stages import (
+    edge_into,
+    edge_out_of,
+    journal_names,
+    stage_of_journal,
+)
 from penstock.pipeline.run_log import RunLog, RunTotals, totals_of
 from penstock.pipeline.sink_accounts import SinkAccounts
 from penstock.pipeline.sinks import SinkBatches
@@ -220,19 +224,7 @@ class SparkEngine:
             for source in each.givers:
                 yield edge_into(each.name, self._sources[source], each.reading)
         for each in journals:
-            journal = each.reading
-            yield EdgeStatus(
-                each.name,
-                SPARK,
-                journal.done + min(self._plan.batch_rows, journal.max_rows),
-                journal.done,
-                journal.waiting,
-                journal.max_rows,
-                held_up=journal.full or (journal.waiting > 0 and not is_under_way(run)),
-                idle=not journal.waiting,
-                sample=() if each.source is None else sampled(each.source.recent.last),
-                unit="rows",
-            )
+            yield edge_out_of(each, SPARK, self._plan.batch_rows, is_under_way=is_under_way(run))
         yield from self._streams.edges(run, sinks)
         for sink in sinks:
             wants = sink.wants
