@@ -11,13 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from penstock import Flow
+from penstock import Flow, connectors
 from penstock.connectors import (
     read_jetstream,
-    read_kafka,
     write_jetstream,
     write_json_lines,
-    write_kafka,
 )
 from penstock.pipeline import Pipeline
 from penstock.spark import SparkFlow, SparkSettings, spark_session
@@ -90,12 +88,12 @@ def through_spark(
 
 
 kafka = through_spark(
-    lambda settings: read_kafka(settings.server, settings.source, until_end=True),
-    lambda settings: write_kafka(settings.server, settings.sink),
+    lambda settings: connectors.read_kafka(settings.server, settings.source, until_end=True),
+    lambda settings: connectors.write_kafka(settings.server, settings.sink),
 )
 kafka_by_spark = through_spark(
     read_by_spark,
-    lambda settings: write_kafka(settings.server, settings.sink),
+    lambda settings: connectors.write_kafka(settings.server, settings.sink),
     lambda messages: messages,
 )
 jetstream = through_spark(

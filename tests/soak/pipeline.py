@@ -73,7 +73,8 @@ class FeedReader(PulledSource[pyarrow.RecordBatch]):
             raise ConnectionLost(str(error)) from error
         if not count:
             return []
-        numbers, made = numpy.frombuffer(content, "<i8").reshape(2, count)
+        columns: list[Any] = [*numpy.frombuffer(content, "<i8").reshape(2, count)]
+        numbers, made = columns
         self._last = int(numbers[-1])
         return [pyarrow.record_batch({"number": numbers, "made": made})]
 

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from penstock import Flow
+from penstock import Flow, connectors
 from penstock.connectors import (
     Event,
     Line,
@@ -24,7 +24,6 @@ from penstock.connectors import (
     read_csv,
     read_delta,
     read_duckdb,
-    read_iceberg,
     read_json_lines,
     read_parquet,
     read_sqlite,
@@ -32,7 +31,6 @@ from penstock.connectors import (
     write_csv,
     write_delta,
     write_duckdb,
-    write_iceberg,
     write_json_lines,
     write_parquet,
     write_sqlite,
@@ -118,7 +116,7 @@ def delta_rows(settings: Settings) -> Flow[Any]:
 
 
 def iceberg_rows(settings: Settings) -> Flow[Any]:
-    flow = read_iceberg(settings.catalog, "lake.incoming")
+    flow = connectors.read_iceberg(settings.catalog, "lake.incoming")
     return flow.map(partial(renamed, "iceberg"))
 
 
@@ -210,7 +208,7 @@ def appending(settings: Settings) -> Callable[[Any], None]:
 
 
 def outgoing(settings: Settings) -> Any:
-    return write_iceberg(settings.catalog, "lake.outgoing")
+    return connectors.write_iceberg(settings.catalog, "lake.outgoing")
 
 
 SINKS: Final[dict[str, Callable[[Settings], Any]]] = {
