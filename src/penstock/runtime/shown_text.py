@@ -15,6 +15,8 @@ __all__ = [
     "shorten",
     "shown_address",
     "shown_element",
+    "shown_value",
+    "shown_words",
 ]
 
 KEPT: Final = "\u200c\u200d"
@@ -106,6 +108,20 @@ def shown_element(element: object) -> str:
     if has_secret_fields() and fields_of(element) is None:
         return f"<{type(element).__name__}, not shown>"
     return shorten(element)
+
+
+def shown_value(name: object, value: object) -> str:
+    """As ``shorten``, for the value of a field, which may be a secret one."""
+    return repr(MASK) if is_secret(name) else shorten(value)
+
+
+def shown_words(kind: str, words: str, name: object = None) -> str:
+    """What a library says of a row, or of the field ``name``: it may repeat a secret value.
+
+    Then no more than the ``kind`` of the error is shown.
+    """
+    may_tell = has_secret_fields() if name is None else is_secret(name)
+    return f"{kind}, whose words may have a secret value" if may_tell else words
 
 
 HIDDEN: Final = "..."

@@ -19,6 +19,7 @@ from penstock.connectors.delta.place import LOG, DeltaPlace, words_of
 from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.lake_table import LakeTable, MarkChanged
 from penstock.delivery import DeliveryRefused
+from penstock.runtime.shown_text import shown_words
 
 __all__ = ["CONNECTOR", "DeltaSink"]
 
@@ -152,8 +153,10 @@ class DeltaSink(LakeTable):
         except OSError as error:
             raise OSError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
         except Exception as error:
-            kind = OSError if SYSTEM in str(error) else ValueError
-            raise kind(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
+            if SYSTEM in str(error):
+                raise OSError(f"{CONNECTOR}: {self._place}: {words_of(error)}") from None
+            words = shown_words(type(error).__name__, words_of(error))
+            raise ValueError(f"{CONNECTOR}: {self._place}: {words}") from None
 
     def _require_room(self) -> None:
         folder = self._place.folder

@@ -13,6 +13,7 @@ import pyarrow as pa
 from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.table_shape import TableShape, joined, quoted
 from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_value, shown_words
 
 __all__ = ["CONNECTOR", "Columns", "DuckdbShape", "require_types"]
 
@@ -126,18 +127,19 @@ class Columns:
 
     def _unstorable(self, number: int, kind: Any, error: Exception) -> ValueError:
         """Which row cannot be stored, and why."""
-        name, words = self.names[number], " ".join(str(error).split())
+        name = self.names[number]
+        words = shown_words(type(error).__name__, " ".join(str(error).split()), name)
         for index, value in enumerate(self.values[number]):
             try:
                 pa.array([value], type=kind)
             except WRONG:
                 row = {
-                    name: values[index]
-                    for name, values in zip(self.names, self.values, strict=True)
+                    each: values[index]
+                    for each, values in zip(self.names, self.values, strict=True)
                 }
                 return ValueError(
-                    f"{CONNECTOR}: {name} cannot be {shorten(value)}: {words}; the row is "
-                    f"{shorten(row)}"
+                    f"{CONNECTOR}: {name} cannot be {shown_value(name, value)}: {words}; the row "
+                    f"is {shorten(row)}"
                 )
         return ValueError(f"{CONNECTOR}: the values of {name} do not go together: {words}")
 

@@ -21,7 +21,7 @@ from penstock.connectors.shared.query_reading import Busy
 from penstock.connectors.shared.rows import is_arrow
 from penstock.connectors.shared.table_shape import MARKS, joined
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
-from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_element, shown_words
 
 __all__ = ["DuckdbTable"]
 
@@ -133,7 +133,8 @@ class DuckdbTable(TransactionalSink):
             named = fields_of(element)
             if named is None:
                 raise ValueError(
-                    f"{CONNECTOR}: {shorten(element)} has no names for its values; give columns="
+                    f"{CONNECTOR}: {shown_element(element)} has no names for its values; "
+                    "give columns="
                 )
             self._shape = self._shape.of(dict.fromkeys(named, ""))
         return values_of(CONNECTOR, self._shape.names, element)
@@ -294,7 +295,8 @@ class DuckdbTable(TransactionalSink):
         try:
             yield
         except (duckdb.DataError, duckdb.IntegrityError) as error:
-            raise ValueError(f"{CONNECTOR}: {self.name} refuses a row: {words_of(error)}") from None
+            words = shown_words(type(error).__name__, words_of(error))
+            raise ValueError(f"{CONNECTOR}: {self.name} refuses a row: {words}") from None
         except (duckdb.CatalogException, duckdb.BinderException) as error:
             raise DeliveryRefused(f"{self.name} cannot take the rows: {words_of(error)}") from None
         except duckdb.Error as error:

@@ -25,6 +25,8 @@ from penstock.flow import Flow
 from penstock.flow.checks import require_callable
 from penstock.runtime import shorten
 from penstock.runtime.arguments import PathGiven, require_file, require_int
+from penstock.runtime.secret_fields import is_secret
+from penstock.runtime.shown_text import shown_value, shown_words
 
 __all__ = [
     "read_csv",
@@ -163,7 +165,9 @@ def turned(name: str, text: str, turn: Callable[[str], Any]) -> Any:
     try:
         return turn(text)
     except Exception as error:
-        raise ValueError(f"{name} is {shorten(text)}: {error}") from error
+        words = shown_words(type(error).__name__, str(error), name)
+        cause = None if is_secret(name) else error  # a traceback would show it as well
+        raise ValueError(f"{name} is {shown_value(name, text)}: {words}") from cause
 
 
 def require_types(types: Types | None) -> Types:

@@ -18,8 +18,8 @@ from penstock.connectors.kafka.topic import Bytes, TopicSink, TopicToWrite
 from penstock.connectors.shared.formats import fields_of, json_text
 from penstock.connectors.shared.writer import Writer
 from penstock.flow.checks import require_callable
-from penstock.runtime import shorten
 from penstock.runtime.arguments import require_text
+from penstock.runtime.shown_text import shown_element
 
 __all__ = ["write_kafka"]
 
@@ -114,7 +114,8 @@ def key_function(key: str | Callable[[Any], Bytes]) -> Callable[[Any], Bytes]:
     def key_of(element: Any) -> Bytes:
         fields = fields_of(element)
         if fields is None or name not in fields:
-            raise ValueError(f"{CONNECTOR}: {shorten(element)} has no {name}, which is the key")
+            shown = shown_element(element)
+            raise ValueError(f"{CONNECTOR}: {shown} has no {name}, which is the key")
         value = fields[name]
         return value if value is None or isinstance(value, bytes) else str(value)
 

@@ -13,7 +13,7 @@ from penstock.connectors.kafka.client import ClientTrouble, Settings, client_log
 from penstock.connectors.kafka.marks import CONNECTOR, MARKS, PATIENCE, SinkCluster
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch
 from penstock.delivery.contract import Level
-from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_element
 
 __all__ = ["Bytes", "TopicSink", "TopicToWrite"]
 
@@ -204,7 +204,7 @@ class TopicSink:
             most = self._write.options.get("message.max.bytes", 1_000_000)
             return ValueError(
                 f"{CONNECTOR}: {self.name}: a message has at most {most} bytes, as "
-                f"message.max.bytes in options says; {shorten(element)} has more"
+                f"message.max.bytes in options says; {shown_element(element)} has more"
             )
         return self._explained(error)
 
@@ -221,7 +221,8 @@ class TopicSink:
             self._refused_bytes = size
             self._undelivered = ConnectionError(
                 f"{CONNECTOR}: {self.name}: {in_words(error)}; not delivered was the message with "
-                f"the key {shorten(message.key())} and the value {shorten(message.value())}"
+                f"the key {shown_element(message.key())} and the value "
+                f"{shown_element(message.value())}"
             )
 
     def _flush(self) -> None:

@@ -13,6 +13,7 @@ from nats.aio.msg import Msg
 from penstock.connectors.nats.connecting import ANSWER, JetStreamAccess, NatsConnection
 from penstock.connectors.shared.reconnecting import ConnectionLost
 from penstock.runtime import printable, shorten
+from penstock.runtime.shown_text import shown_element
 
 __all__ = ["CONNECTOR", "ID", "Row", "RowPublisher"]
 
@@ -99,5 +100,6 @@ class RowPublisher:
     def _refused(self, row: Row, words: str) -> ValueError:
         return ValueError(
             f"{CONNECTOR}: {self._access.name} refuses a message: {printable(words)}; its subject "
-            f"is {shorten(row.subject)}, its {len(row.payload)} bytes are {shorten(row.payload)}"
+            f"is {shorten(row.subject)}, its {len(row.payload)} bytes are "
+            f"{shown_element(row.payload)}"
         )

@@ -21,6 +21,7 @@ from penstock.connectors.nats.stored_rows import find_rows
 from penstock.connectors.shared.reconnecting import ConnectionLost, Reconnecting
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_element
 
 __all__ = ["Bytes", "StreamSink", "StreamToWrite"]
 
@@ -148,7 +149,7 @@ class StreamSink(TransactionalSink):
         if not isinstance(payload, bytes) or not isinstance(subject, str):
             raise TypeError(
                 f"{CONNECTOR}: a message is bytes or a text, its subject a text; not so "
-                f"{shorten(payload)} for {shorten(subject)}"
+                f"{shown_element(payload)} for {shorten(subject)}"
             )
         return Row(subject, payload, self._headers_of(element) or None)
 
@@ -256,7 +257,7 @@ class StreamSink(TransactionalSink):
             if name in (ID, EXPECTED) or not (is_line(name) and is_line(text)) or ":" in name:
                 raise ValueError(
                     f"{CONNECTOR}: a header has a name, other than {ID}, and a text, on one line; "
-                    f"not so {shorten(name)}: {shorten(text)}"
+                    f"not so {shorten(name)}: {shown_element(text)}"
                 )
         if not isinstance(write.subject, str):
             headers[EXPECTED] = write.access.stream  # of which it is not known yet

@@ -14,6 +14,7 @@ from penstock.connectors.postgres.refusal import LET_IN, code_of_refusal
 from penstock.connectors.shared.access import hint_at_auth
 from penstock.connectors.shared.reconnecting import ConnectionLost
 from penstock.runtime import printable
+from penstock.runtime.shown_text import shown_words
 
 __all__ = ["DatabaseAccess", "ServerFull", "is_lost", "words_of"]
 
@@ -124,7 +125,10 @@ class DatabaseAccess:
 
     def explained(self, error: psycopg.Error) -> Exception:
         """An error of a statement in one line."""
-        words = f"{self.connector}: {self.address}: {words_of(error)}"
+        said = words_of(error)
+        if isinstance(error, psycopg.DataError | psycopg.IntegrityError):
+            said = shown_words(type(error).__name__, said)
+        words = f"{self.connector}: {self.address}: {said}"
         if isinstance(error, psycopg.errors.InsufficientPrivilege):
             return PermissionError(words)
         if isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn):

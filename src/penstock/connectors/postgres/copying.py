@@ -17,6 +17,7 @@ from psycopg.types.json import JsonbDumper
 
 from penstock.connectors.postgres.connecting import is_lost
 from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_words
 
 __all__ = ["CopiedRows", "RowRefused"]
 
@@ -145,5 +146,5 @@ def nothing_kept() -> SpooledTemporaryFile[bytes]:
 def unwritable(columns: Sequence[str], row: Sequence[Any], error: Exception) -> str:
     """Why a row cannot be sent."""
     named = shorten(dict(zip(columns, row, strict=False)))
-    words = " ".join(str(error).split())
+    words = shown_words(type(error).__name__, " ".join(str(error).split()))
     return f"a value has no form in PostgreSQL: {words}; the row is {named}"

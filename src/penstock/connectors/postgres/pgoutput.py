@@ -12,7 +12,7 @@ from psycopg.adapt import Transformer
 from psycopg.postgres import types
 from psycopg.pq import Format
 
-from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_value, shown_words
 
 __all__ = ["CONNECTOR", "Change", "ChangeDecoder", "Kind", "lsn_of", "lsn_text"]
 
@@ -255,8 +255,8 @@ def row_at(table: ReplicatedTable, message: bytes, at: int) -> tuple[Row, int]:
 
 def undecodable(table: ReplicatedTable, column: str, value: bytes, error: Exception) -> Undecodable:
     """Which value it is, and what the library says of it."""
-    words = " ".join(str(error).split())
-    shown = shorten(value.decode(errors="replace"))
+    words = shown_words(type(error).__name__, " ".join(str(error).split()), column)
+    shown = shown_value(column, value.decode(errors="replace"))
     return Undecodable(f"the column {column} of {table.name} is {shown}: {words}")
 
 

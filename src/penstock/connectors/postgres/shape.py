@@ -12,6 +12,7 @@ from uuid import UUID
 
 from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
 from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_value
 
 __all__ = ["CONNECTOR", "PostgresShape"]
 
@@ -136,6 +137,6 @@ def type_for(column: str, value: Any) -> str:
     if kind is None:
         raise ValueError(
             f"{CONNECTOR}: it is not clear of which type the column {column} is, which in the "
-            f"first element is {shorten(value)}; give columns= with the types of all"
+            f"first element is {shown_value(column, value)}; give columns= with the types of all"
         )
     return kind

@@ -25,7 +25,7 @@ from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.connectors.shared.reconnecting import ConnectionLost, Reconnecting
 from penstock.connectors.shared.rows import CHUNK_ROWS, is_arrow, rows_from, rows_in, values_getter
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
-from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_element, shown_words
 
 __all__ = ["PostgresTable"]
 
@@ -188,7 +188,8 @@ class PostgresTable(TransactionalSink):
             named = fields_of(element)
             if named is None:
                 raise ValueError(
-                    f"{CONNECTOR}: {shorten(element)} has no names for its values; give columns="
+                    f"{CONNECTOR}: {shown_element(element)} has no names for its values; "
+                    "give columns="
                 )
             self._shape = self._shape.of(dict.fromkeys(named, ""))
         names = self._shape.names
@@ -394,5 +395,6 @@ class PostgresTable(TransactionalSink):
             return DeliveryRefused(f"{self.name} cannot take the rows: {words}")
         if isinstance(error, psycopg.DataError | psycopg.IntegrityError):
             row = self._rows.refused(self._shape.names, error)
+            words = shown_words(type(error).__name__, words)
             return RowRefused(f"{CONNECTOR}: {self.name} refuses a row: {words}{row}")
         return self._access.explained(error)

@@ -23,8 +23,8 @@ from penstock.connectors.shared.writer import Writer
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 from penstock.flow import Retry
 from penstock.flow.checks import require_callable
-from penstock.runtime import shorten
 from penstock.runtime.arguments import require_int, require_text
+from penstock.runtime.shown_text import shown_element, shown_value
 
 __all__ = ["write_redis_stream"]
 
@@ -45,13 +45,14 @@ def plain_fields(element: Any) -> Fields:
     fields = fields_of(element)
     if not fields:
         raise ValueError(
-            f"{CONNECTOR}: {shorten(element)} has no fields by name; encode= makes a mapping of it"
+            f"{CONNECTOR}: {shown_element(element)} has no fields by name; encode= makes a mapping "
+            "of it"
         )
     for name, value in fields.items():
         if isinstance(value, bool) or not isinstance(value, str | bytes | int | float):
             raise TypeError(
-                f"{CONNECTOR}: {name} is {shorten(value)}, and a field of Redis is a text, a "
-                "number or bytes; encode= makes one of it"
+                f"{CONNECTOR}: {name} is {shown_value(name, value)}, and a field of Redis is a "
+                "text, a number or bytes; encode= makes one of it"
             )
     return fields
 

@@ -9,6 +9,7 @@ import pyarrow
 
 from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.runtime import shown_element
+from penstock.runtime.shown_text import shown_words
 
 __all__ = ["GROUP_ROWS", "RowGroup"]
 
@@ -133,9 +134,10 @@ class RowGroup:
             try:
                 arrays.append(column if column.type == field.type else column.cast(field.type))
             except pyarrow.ArrowException as error:
+                words = shown_words(type(error).__name__, str(error), field.name)
                 raise ValueError(
                     f"{self._connector}: the column {field.name} is {field.type}, and a value of "
-                    f"{column.type} does not fit: {error}"
+                    f"{column.type} does not fit: {words}"
                 ) from None
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -162,7 +164,8 @@ class RowGroup:
             return pyarrow.array(values, type=kind)
         except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
             seen = "" if kind is None else f" is {kind} so far, which schema= can say;"
-            raise ValueError(f"{self._connector}: the column {name}{seen} {error}") from None
+            words = shown_words(type(error).__name__, str(error), name)
+            raise ValueError(f"{self._connector}: the column {name}{seen} {words}") from None
 
     def _keep(self, batch: pyarrow.RecordBatch) -> None:
         self._batches.append(batch)

@@ -8,7 +8,7 @@ from dataclasses import asdict, fields, is_dataclass
 from datetime import date, datetime, time
 from typing import Any, BinaryIO, Final
 
-from penstock.runtime import shorten, shown_element
+from penstock.runtime import shown_element
 from penstock.runtime.arguments import require_texts
 
 __all__ = [
@@ -83,7 +83,7 @@ def plain_or_refused(value: Any) -> Any:
         return value.isoformat()
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
-    raise TypeError(f"{shorten(value)} has no form in JSON")
+    raise TypeError(f"{shown_element(value)} has no form in JSON")
 
 
 def json_value(value: bytes) -> Any:

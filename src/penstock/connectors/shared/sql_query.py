@@ -13,6 +13,8 @@ from uuid import UUID
 from penstock.connectors.shared.table_shape import quoted, require_key
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_text
+from penstock.runtime.secret_fields import is_secret
+from penstock.runtime.shown_text import shown_value
 
 __all__ = ["Dialect", "SqlQuery"]
 
@@ -172,8 +174,9 @@ class SqlQuery:
         if self._written(keys[0]) == before or len(set(keys)) != len(keys):
             pairs = zip((before, *keys), keys, strict=False)
             twice = next((key for last, key in pairs if key == last), keys[0])
+            shown = shown_value(next(filter(is_secret, self.key), None), twice)
             raise ValueError(
-                f"{self._dialect.connector}: more than one row has {columns} = {shorten(twice)}, "
+                f"{self._dialect.connector}: more than one row has {columns} = {shown}, "
                 "so it is not known after which one to go on; name more columns in key="
             )
 
@@ -191,6 +194,6 @@ class SqlQuery:
         if isinstance(value, Decimal | UUID):
             return str(value)
         raise ValueError(
-            f"{self._dialect.connector}: {name} is {shorten(value)}, and a key is a number, a "
-            "text, a time, a decimal or a UUID"
+            f"{self._dialect.connector}: {name} is {shown_value(name, value)}, and a key is a "
+            "number, a text, a time, a decimal or a UUID"
         )

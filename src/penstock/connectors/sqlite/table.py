@@ -22,6 +22,7 @@ from penstock.connectors.sqlite.errors import WrittenTable
 from penstock.connectors.sqlite.staging import StagedRows, enter, is_shared, leave
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 from penstock.runtime import shorten
+from penstock.runtime.shown_text import shown_element, shown_value
 
 __all__ = ["CONNECTOR", "SqliteShape", "SqliteTable", "value_for"]
 
@@ -71,15 +72,18 @@ def value_for(column: str, value: Any) -> Any:
         return value
     if isinstance(value, int):
         if value not in INTEGERS:
-            raise TypeError(f"{CONNECTOR}: {column} is {value}, and SQLite has 64 bits for that")
+            raise TypeError(
+                f"{CONNECTOR}: {column} is {shown_value(column, value)}, and SQLite has 64 bits "
+                "for that"
+            )
         return value
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(
-        f"{CONNECTOR}: {column} is {shorten(value)}, and SQLite holds texts, numbers, bytes and "
-        "None"
+        f"{CONNECTOR}: {column} is {shown_value(column, value)}, and SQLite holds texts, numbers, "
+        "bytes and None"
     )
 
 
@@ -201,7 +205,8 @@ class SqliteTable(TransactionalSink):
             named = fields_of(element)
             if named is None:
                 raise ValueError(
-                    f"{CONNECTOR}: {shorten(element)} has no names for its values; give columns="
+                    f"{CONNECTOR}: {shown_element(element)} has no names for its values; "
+                    "give columns="
                 )
             self._name_columns(named)
         names = self._shape.names
@@ -306,9 +311,10 @@ class SqliteTable(TransactionalSink):
             yield
         except UnicodeEncodeError as error:
             named = (each for row in rows for each in zip(self._shape.names, row, strict=True))
-            column = next((name for name, value in named if value == error.object), "a value")
+            column = next((name for name, value in named if value == error.object), None)
+            shown = shown_value(column, error.object) if column else shown_element(error.object)
             raise ValueError(
-                f"{CONNECTOR}: {column} is {shorten(error.object)}, which is no text that can be "
+                f"{CONNECTOR}: {column or 'a value'} is {shown}, which is no text that can be "
                 f"stored: {error.reason}"
             ) from None
 
