@@ -185,7 +185,7 @@ def test_to_hang_up_ends_the_wait_for_a_batch_that_nobody_takes(receiver: Receiv
     receiver.sending.hang_up()
     join([sender])
     assert isinstance(raised[0], Stopped | ConnectionError)
-    with pytest.raises(ConnectionRefusedError):
+    with pytest.raises(ConnectionError, match="Failed to connect to the program at .* refused"):
         send(sink, 1)
 
 
@@ -218,11 +218,10 @@ def connect_error(status: StatusCode) -> Exception:
 def test_a_server_that_cannot_be_reached_is_the_loss_of_spark() -> None:
     from grpc import StatusCode
 
-    def kind(status: StatusCode) -> type:
-        return type(explained(connect_error(status)))
-
-    assert kind(StatusCode.UNAVAILABLE) is SparkLost
-    assert kind(StatusCode.INTERNAL) is SparkFailed
+    lost = explained(connect_error(StatusCode.UNAVAILABLE))
+    assert type(lost) is SparkLost
+    assert str(lost).startswith("the Spark Connect server cannot be reached")
+    assert type(explained(connect_error(StatusCode.INTERNAL))) is SparkFailed
 
 
 @pytest.mark.spark_connect
@@ -258,7 +257,8 @@ def test_streams_go_over_spark_connect_and_leave_nothing_behind(
 
 STREAMS = (
     "spark_flow", "for_each_batch", "arrow_batches", "numbered_batches", "stateful",
-    "stateful_functions", "timeouts", "from_stream", "dataframe",
+    "stateful_functions", "timeouts", "from_stream", "dataframe", "partitioned", "slow_sources",
+    "small_journals", "async_sources", "run_counts", "state_change",
 )  # fmt: skip
 """The modules whose tests go over Spark Connect as they are, but for those marked as classic."""
 

@@ -122,10 +122,13 @@ def explained(error: Exception) -> SparkFailed:
 def _kind_of(error: Exception) -> SparkFailed:
     from py4j.protocol import Py4JError, Py4JJavaError
 
-    if (
-        isinstance(error, ConnectionError | OSError)
-        or (isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError))
-        or call_status_of(error) == "UNAVAILABLE"
+    if call_status_of(error) == "UNAVAILABLE":
+        return SparkLost(
+            "the Spark Connect server cannot be reached: it has ended, or the network is cut; when "
+            "it can, start the program again, and it goes on from its checkpoint"
+        )
+    if isinstance(error, ConnectionError | OSError) or (
+        isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError)
     ):
         return SparkLost("Spark's JVM is gone: it was killed, or has crashed")
     text = _text_of(error)
@@ -138,7 +141,8 @@ def _kind_of(error: Exception) -> SparkFailed:
     if any(sign in text for sign in FULL):  # which may well cost a worker, too
         return OutOfSpace(f"there is no space where Spark writes: {raised or _first_line(text)}")
     if any(sign in text for sign in LOST):
-        return WorkerLost(f"Spark has lost a worker: {_first_line(text)}")
+        said = raised if any(sign in raised for sign in LOST) else _first_line(text)
+        return WorkerLost(f"Spark has lost a worker: {said}")
     remedy = next((advice for sign, advice in REMEDIES.items() if sign in text), "")
     return SparkFailed((raised or _first_line(text)) + remedy)
 

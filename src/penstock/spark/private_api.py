@@ -39,9 +39,9 @@ __all__ = [
     "connect_channel",
     "dataframe_of",
     "delete_at_end_of_jvm",
-    "executor_count",
     "first_java_class",
     "forget_dead_jvm",
+    "has_executors",
     "is_alive",
     "is_remote",
     "jvm_started_by",
@@ -84,9 +84,11 @@ def is_alive(context: SparkContext) -> bool:
         return False
 
 
-def executor_count(context: SparkContext) -> int:
-    """How many executors of a cluster are heard of here; the driver itself is in the list, too."""
-    return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
+def has_executors(context: SparkContext) -> bool:
+    """Whether there is one that is given tasks; Spark knows others, which it has given up."""
+    backend: Any = context._jsc.sc().schedulerBackend()
+    known = backend.getExecutorIds()
+    return any(backend.isExecutorActive(known.apply(each)) for each in range(known.size()))
 
 
 def forget_dead_jvm() -> None:

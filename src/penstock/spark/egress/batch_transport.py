@@ -355,7 +355,13 @@ class SocketSender:
 
     def _connected(self) -> socket.socket:
         """Nothing is said before the other end has shown the certificate, if it has to."""
-        connection = socket.create_connection((self.host, self.port), CONNECT_SECONDS)
+        place = (self.host, self.port)
+        try:
+            connection = socket.create_connection(place, CONNECT_SECONDS)
+        except OSError as error:  # words of Spark's own, by which the program knows what to do
+            raise ConnectionError(
+                f"Failed to connect to the program at {place}: {error}"
+            ) from error
         if not self.certificate:
             return connection
         try:

@@ -1,7 +1,9 @@
 """Whether a cluster still works for this program: a batch for which nobody does waits for ever.
 
 A standalone master that hears nothing of a driver forgets the application, and tells nobody. What
-the driver may see of that are executors that go, and none that come.
+the driver may see of that are executors that go, and none that come. Those whose heartbeats have
+stopped are given up and get no more tasks, but Spark goes on to count them: it means to strike them
+out when the master was told to kill them, and does not where the master cannot be told.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from penstock.runtime import shorten, shown_address
 from penstock.spark.failures import SparkLost, SparkUnavailable
-from penstock.spark.private_api import executor_count, is_remote
+from penstock.spark.private_api import has_executors, is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,7 +57,7 @@ class ExecutorWatch:
         if self._context is None or self._now() < self._next:
             return
         self._next = self._now() + EVERY
-        self._had_some = self._had_some or executor_count(self._context) > 0
+        self._had_some = self._had_some or has_executors(self._context)
         if not self._is_alone:
             self._alone_since = None
         elif self._alone_since is None:
@@ -72,7 +74,7 @@ class ExecutorWatch:
     def _is_alone(self) -> bool:
         """Whether a job is under way for which nobody works."""
         context = self._context
-        if context is None or not self._had_some or executor_count(context):
+        if context is None or not self._had_some or has_executors(context):
             return False
         return bool(context.statusTracker().getActiveJobsIds())
 
