@@ -24,6 +24,7 @@ from penstock.pipeline.definition import Pipeline
 from penstock.pipeline.engine import Engine, LocalEngine, Phase
 from penstock.pipeline.sinks import EndListener, FunctionSink, SinkBatches, SinkFanOut
 from penstock.runtime import hide_fields, report_undelivered
+from penstock.runtime.program_exit import before_exit
 
 __all__ = ["PipelineRun"]
 
@@ -106,8 +107,9 @@ class PipelineRun:
 
     def stop(self) -> None:
         """End now. What is in the journals stays there for the next run."""
-        self._end("stopped")
-        self._fan.cancel()
+        with before_exit():
+            self._end("stopped")
+            self._fan.cancel()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until it has ended; whether it has."""
@@ -240,10 +242,11 @@ class PipelineRun:
             self._end("stopped" if self._state == "draining" else "completed", came_through=True)
 
     def _fail(self, error: Exception) -> None:
-        if self._end("failed", error):
-            self._fan.cancel()
-        elif self._error is not error:
-            report_undelivered(error, f"the pipeline {self.name} was over before")
+        with before_exit():  # who waits for the end may leave the program as soon as it is told
+            if self._end("failed", error):
+                self._fan.cancel()
+            elif self._error is not error:
+                report_undelivered(error, f"the pipeline {self.name} was over before")
 
     def _end(
         self, state: State, error: Exception | None = None, *, came_through: bool = False

@@ -15,6 +15,7 @@
                      the page
 ``shown_text.py``    text of others and addresses, as they may be shown: on a terminal, in a log, in
                      an error
+``program_exit.py``  what has to come to its end before Python does
 ``drawing.py``       pictures for notebooks: HTML that needs nothing else, readable on light and on
                      dark ground
 """

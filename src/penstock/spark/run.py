@@ -22,6 +22,7 @@ from penstock.flow.engine.run_context import Elements, RunContext
 from penstock.observe.meters import EmittedMeter, Timestamped
 from penstock.observe.status import BatchStatus
 from penstock.runtime import report_undelivered
+from penstock.runtime.program_exit import join_at_exit
 from penstock.spark.checkpoint import Checkpoint, CheckpointProgress
 from penstock.spark.checkpoint_place import require_place_for_spark
 from penstock.spark.egress.batch_counts import BatchCounts
@@ -106,6 +107,7 @@ class SparkRun:
         self._stopped = True
         if self._thread.is_alive():
             stopping.add(self)
+            join_at_exit(self._thread)
         self._inputs.cancel()  # they need not wait until Spark has stopped
         self._woken.set()
 
