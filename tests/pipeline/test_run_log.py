@@ -148,6 +148,26 @@ run.wait()
 """
 
 
+def run_on_spark(checkpoint: Path, sink: Any) -> PipelineRun:
+    run = PipelineRun(numbers(100, sink), NoSettings(), RunTarget(checkpoint=str(checkpoint)))
+    run.start()
+    assert run.wait(PATIENCE)
+    return run
+
+
+def refuse(row: Any) -> None:
+    raise OSError("no space left")
+
+
+@pytest.mark.timeout(300)
+def test_a_real_run_that_fails_and_one_that_completes_are_in_the_log(tmp_path: Path) -> None:
+    assert isinstance(run_on_spark(tmp_path / "checkpoint", refuse).error, OSError)
+    failed, completed = run_on_spark(tmp_path / "checkpoint", lambda row: None).status().runs
+    assert (failed.state, failed.error) == ("failed", "OSError: no space left")
+    assert (completed.state, completed.delivered, completed.lost) == ("completed", 100, 0)
+
+
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_a_real_run_that_is_killed_fails_and_completes_is_in_the_log(tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoint"
@@ -155,20 +175,9 @@ def test_a_real_run_that_is_killed_fails_and_completes_is_in_the_log(tmp_path: P
     assert ended.returncode == -signal.SIGKILL
     (found,) = json.loads((checkpoint / FILE).read_text())["runs"]
     assert found["state"] == "running"
-
-    def run_with(sink: Any) -> PipelineRun:
-        target = RunTarget(checkpoint=str(checkpoint))
-        run = PipelineRun(numbers(100, sink), NoSettings(), target)
-        run.start()
-        assert run.wait(PATIENCE)
-        return run
-
-    def refuse(row: Any) -> None:
-        raise OSError("no space left")
-
-    assert isinstance(run_with(refuse).error, OSError)
+    assert isinstance(run_on_spark(checkpoint, refuse).error, OSError)
     rows: list[int] = []
-    run = run_with(lambda row: rows.append(row.number))
+    run = run_on_spark(checkpoint, lambda row: rows.append(row.number))
     assert run.error is None
     killed, failed, completed = run.status().runs
     assert [each.state for each in (killed, failed, completed)] == ["killed", "failed", "completed"]
