@@ -16,7 +16,7 @@ BARS_IN_MICROSECONDS = {"subscribe and one element": 5.0}
 
 def main(words: list[str]) -> None:
     """Measure everything, or what one of the words names, and print it."""
-    print(f"CPython {platform.python_version()}, CPU time, best of 9 interleaved rounds\n")
+    print(f"CPython {platform.python_version()}, CPU time, best of 9 interleaved rounds or more\n")
     every = (*chains.BENCHES, *crossings.BENCHES, *operators.BENCHES)
     benches = [bench for bench in every if named(bench.name, words)]
     if benches:
