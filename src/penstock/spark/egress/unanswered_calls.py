@@ -7,11 +7,9 @@ there into a Python that is ending would complain, and from within C++ abort the
 from __future__ import annotations
 
 import atexit
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
+from penstock.runtime.program_exit import StepsUnderWay
 from penstock.spark.private_api import own_jvm
 
 __all__ = ["unanswered_call"]
@@ -19,19 +17,10 @@ __all__ = ["unanswered_call"]
 PATIENCE: Final = 10.0
 """Seconds for the JVM to end in good order, which removes its temporary files."""
 
-_calls: Final[set[threading.Event]] = set()
+_calls: Final = StepsUnderWay()
 
-
-@contextmanager
-def unanswered_call() -> Iterator[None]:
-    """For as long as it takes to answer, on the thread that was called."""
-    call = threading.Event()
-    _calls.add(call)
-    try:
-        yield
-    finally:
-        _calls.discard(call)
-        call.set()
+unanswered_call: Final = _calls.step
+"""For as long as it takes to answer, on the thread that was called."""
 
 
 @atexit.register
@@ -41,7 +30,6 @@ def await_answers() -> None:
     if jvm is None or jvm.stdin is None:
         return
     jvm.stdin.close()  # as it would with Python
-    if not all(call.wait(PATIENCE) for call in list(_calls)):
+    if not _calls.await_all(PATIENCE):
         jvm.kill()
-        for call in list(_calls):
-            call.wait(PATIENCE)
+        _calls.await_all(PATIENCE)
