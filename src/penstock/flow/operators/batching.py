@@ -65,23 +65,28 @@ class SlidingBatches(FusedStage):
     closes = True
 
     def __init__(self, size: int, step: int) -> None:
-        super().__init__("buffer", values=(size, step, max(step - size, 0)))
+        self._leaves_out = step > size
+        super().__init__("buffer", f"leaves out: {self._leaves_out}", (size, step, step - size))
         self.inputs_per_output = step
 
     def generate(self, loop: LoopCode, *values: str) -> None:
         """A list that goes on with its own end, or after a gap."""
         size, step, gap = values
         loop.check()
-        batch, skipping = loop.local("batch", "[]"), loop.local("skipping", "0")
+        batch = loop.local("batch", "[]")
         delivered = loop.local("repeated", "0")  # so many at the front have come in a list before
-        loop.line(f"if {skipping}:")
-        loop.line(f"{skipping} -= 1", deeper=1)
-        loop.drop(deeper=1)
+        skipping = loop.local("skipping", "0") if self._leaves_out else ""
+        if skipping:
+            loop.line(f"if {skipping}:")
+            loop.line(f"{skipping} -= 1", deeper=1)
+            loop.drop(deeper=1)
         loop.line(f"{batch}.append(x)")
         loop.drop_if(f"len({batch}) < {size}")
         following = f"x, {batch} = {batch}, {batch}[{step}:]"
         loop.line(following)
-        loop.line(f"{delivered}, {skipping} = len({batch}), {gap}")
+        loop.line(f"{delivered} = len({batch})")
+        if skipping:
+            loop.line(f"{skipping} = {gap}")
         ending = (following, f"{delivered} = len({batch})", "emit x")
         loop.at_end(f"while {batch}:", *(f"    {line}" for line in ending), failing=True)
         loop.at_close(f"discard(run, {batch}[{delivered}:])")
