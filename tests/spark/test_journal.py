@@ -20,6 +20,7 @@ from penstock.spark.journal import (
     RowsUnavailable,
     SchemaChanged,
 )
+from penstock.spark.journal.reader import PART_ROWS
 from tests.spark.journals import (
     PLACES,
     SCHEMA,
@@ -81,6 +82,26 @@ def test_the_parts_of_a_range_cover_it_in_order_without_a_gap(place: Place) -> N
         assert len(parts) > 1
         read = [row for part in parts for row in read_rows(place, *part)]
         assert read == list(range(5, 799_000))
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [
+        (PART_ROWS, [PART_ROWS]),
+        (2 * PART_ROWS - 1, [2 * PART_ROWS - 1]),
+        (2 * PART_ROWS, [PART_ROWS] * 2),
+        (3 * PART_ROWS + 1, [PART_ROWS, PART_ROWS, PART_ROWS + 1]),
+    ],
+)
+def test_rows_of_one_file_are_shared_out_if_there_are_enough_for_several_tasks(
+    place: Place, rows: int, sizes: list[int]
+) -> None:
+    with open_journal(place, max_bytes=1 << 27) as journal:
+        append_rows(journal, rows)
+        parts = JournalReader(place).ranges(0, rows)
+        assert [end - start for start, end in parts] == sizes
+        read = [row for part in parts for row in read_rows(place, *part)]
+        assert read == list(range(rows))
 
 
 def test_many_small_files_make_one_part(place: Place) -> None:

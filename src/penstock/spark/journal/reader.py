@@ -24,6 +24,8 @@ __all__ = ["JournalReader", "Range"]
 
 
 PART_BYTES: Final = 1 << 23
+PART_ROWS: Final = 1 << 16
+"""A part has fewer than twice as many: with fewer in each, tasks would cost more than they save."""
 
 
 class Range(NamedTuple):
@@ -31,6 +33,12 @@ class Range(NamedTuple):
 
     start: int
     end: int
+
+    def parts(self) -> Iterator[Range]:
+        """The same rows for as many tasks as they are worth."""
+        count = max((self.end - self.start) // PART_ROWS, 1)
+        edges = [self.start + (self.end - self.start) * i // count for i in range(count + 1)]
+        return (Range(*edge) for edge in pairwise(edges))
 
 
 class JournalReader:
@@ -76,7 +84,7 @@ class JournalReader:
     def ranges(self, start: int, end: int) -> list[Range]:
         """The rows from ``start`` to ``end`` in parts for several tasks, in order.
 
-        A part is made of whole files, as far as that is possible.
+        A part is made of whole files, unless one of them has rows for several tasks.
         """
         edges, size = [start], 0
         for segment in self._segments(start, end):
@@ -84,7 +92,8 @@ class JournalReader:
                 edges.append(segment.first)
                 size = 0
             size += segment.size
-        return [Range(*edge) for edge in pairwise([*edges, end]) if edge[0] < edge[1]]
+        wholes = (Range(*edge) for edge in pairwise([*edges, end]) if edge[0] < edge[1])
+        return [part for whole in wholes for part in whole.parts()]
 
     def read(self, start: int, end: int) -> Iterator[pa.RecordBatch]:
         """Exactly the rows from ``start`` to ``end``, in order.
