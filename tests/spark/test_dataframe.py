@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,17 @@ def blocking(folder: Path) -> Callable[[Any], Iterator[pa.RecordBatch]]:
         yield from batches
 
     return block
+
+
+def blocking_after(number: int, folder: Path) -> Callable[[Any], Iterator[pa.RecordBatch]]:
+    """Passes the batches on that begin with ``number``, and blocks at all others."""
+    block = blocking(folder)
+
+    def pass_or_block(batches: Any) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from [batch] if batch[0][0].as_py() == number else block([batch])
+
+    return pass_or_block
 
 
 def await_condition(condition: Callable[[], bool], what: str) -> None:
@@ -169,6 +181,46 @@ def test_partitions_are_computed_as_their_rows_are_wanted(
     assert len(list(tmp_path.iterdir())) == 3
     assert [row.id for row in subscriber.elements] == list(range(30))
     subscriber.assert_no_rule_broken()
+
+
+@pytest.mark.classic
+def test_one_partition_and_no_more_is_computed_ahead_if_so_told(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    marked = spark.range(0, 40, 1, 4).mapInArrow(leaving_marks(tmp_path), "id long")
+    subscriber: ManualSubscriber[Any] = ManualSubscriber()
+    Flow.from_dataframe(marked, prefetch_partitions=True).subscribe(subscriber)
+    assert list(tmp_path.iterdir()) == []
+    for wanted, partitions in ((1, 2), (10, 2), (11, 3), (30, 4)):
+        subscriber.request(wanted - len(subscriber.elements))
+        subscriber.await_elements(wanted, timeout=SECONDS)
+        await_condition(partial(has_files, tmp_path, partitions), f"{partitions} are computed")
+    subscriber.request(11)
+    subscriber.await_end(timeout=SECONDS)
+    assert [row.id for row in subscriber.elements] == list(range(40))
+    assert has_files(tmp_path, 4)
+    subscriber.assert_no_rule_broken()
+    await_condition(no_thread_is_left, "the threads of the stream end")
+
+
+def has_files(folder: Path, count: int) -> bool:
+    return len(list(folder.iterdir())) == count
+
+
+@pytest.mark.classic
+def test_cancel_stops_the_partition_that_is_computed_ahead(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = spark.range(0, 2, 1, 2).mapInArrow(blocking_after(0, tmp_path), "id long")
+    subscriber: ManualSubscriber[Any] = ManualSubscriber(request=1)
+    Flow.from_dataframe(frame, prefetch_partitions=True).subscribe(subscriber)
+    subscriber.await_elements(1, timeout=SECONDS)
+    await_condition((tmp_path / "entered").exists, "Spark computes ahead")
+    subscriber.cancel()
+    tracker = spark.sparkContext.statusTracker()
+    await_condition(lambda: not tracker.getActiveJobsIds(), "Spark stops")
+    await_condition(no_thread_is_left, "the threads of the stream end")
+    subscriber.assert_not_ended()
 
 
 def test_batches_are_counted_one_by_one(row_by_row: SparkSession) -> None:

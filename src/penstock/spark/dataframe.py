@@ -69,18 +69,19 @@ class ArrowBatches(ABC):
         """Let Spark compute no further; may take a while."""
 
 
-def batches_of(dataframe: DataFrame) -> ArrowBatches:
+def batches_of(dataframe: DataFrame, *, prefetch_partitions: bool = False) -> ArrowBatches:
     """A run through ``dataframe``."""
     if is_remote(dataframe):
         return RemoteBatches(dataframe)
-    return LocalBatches(dataframe)
+    return LocalBatches(dataframe, prefetch_partitions)
 
 
 class LocalBatches(ArrowBatches):
     """Those of a session in this process: its JVM serves them, partition by partition."""
 
-    def __init__(self, dataframe: Any) -> None:
+    def __init__(self, dataframe: Any, prefetch_partitions: bool) -> None:
         super().__init__(dataframe)
+        self._prefetch_partitions = prefetch_partitions
         self._context = dataframe.sparkSession.sparkContext
         self._socket: socket.socket | None = None
         self._stream: BinaryIO | None = None
@@ -117,7 +118,9 @@ class LocalBatches(ArrowBatches):
 
     def _serve(self) -> tuple[BinaryIO, Any]:
         self._context.setJobGroup(self._tag, "batches for a subscriber", interruptOnCancel=True)
-        self._stream, self._socket, server = serve_arrow_batches(self._dataframe)
+        self._stream, self._socket, server = serve_arrow_batches(
+            self._dataframe, prefetch_partitions=self._prefetch_partitions
+        )
         return self._stream, server
 
     def _disconnect(self) -> None:
@@ -162,13 +165,15 @@ class RemoteBatches(ArrowBatches):
 class DataFramePublisher:
     """The batches of a DataFrame, which each subscriber has computed again."""
 
-    def __init__(self, dataframe: DataFrame) -> None:
+    def __init__(self, dataframe: DataFrame, *, prefetch_partitions: bool = False) -> None:
         self._dataframe = require_batch_dataframe(dataframe)
+        self._prefetch_partitions = prefetch_partitions
 
     def subscribe(self, subscriber: Subscriber[pa.RecordBatch]) -> None:
         """Start a run for ``subscriber``; Spark starts with the first request."""
         require_subscriber(subscriber)  # 1.9
-        run = DataFrameSubscription(self._dataframe, subscriber)
+        batches = batches_of(self._dataframe, prefetch_partitions=self._prefetch_partitions)
+        run = DataFrameSubscription(batches, subscriber)
         del subscriber  # 3.13: an error that somebody keeps also keeps this frame
         run.wake()
 
@@ -181,10 +186,10 @@ class DataFrameSubscription(BaseSubscription[pa.RecordBatch]):
 
     __slots__ = ("_batches", "_iterator", "_pool")
 
-    def __init__(self, dataframe: DataFrame, subscriber: Subscriber[pa.RecordBatch]) -> None:
+    def __init__(self, batches: ArrowBatches, subscriber: Subscriber[pa.RecordBatch]) -> None:
         self._pool = ThreadPool(2, name="penstock-dataframe")
         super().__init__(subscriber, self._pool)
-        self._batches = batches_of(dataframe)
+        self._batches = batches
         self._iterator: Iterator[pa.RecordBatch] | None = None
 
     def _serve(self) -> None:
@@ -223,9 +228,11 @@ class FromDataFrame(Origin):
 
     checked = True
 
-    def __init__(self, dataframe: DataFrame, *, batches: bool = False) -> None:
+    def __init__(
+        self, dataframe: DataFrame, *, batches: bool = False, prefetch_partitions: bool = False
+    ) -> None:
         super().__init__("from_dataframe")
-        self._publisher = DataFramePublisher(dataframe)
+        self._publisher = DataFramePublisher(dataframe, prefetch_partitions=prefetch_partitions)
         self._batches = batches
 
     def open(self, run: RunContext, per_output: int) -> Elements:

@@ -300,7 +300,7 @@ def pickled(thing: object) -> bytes:
 
 
 def serve_arrow_batches(
-    dataframe: Any, *, at_once: bool = False
+    dataframe: Any, *, at_once: bool = False, prefetch_partitions: bool = False
 ) -> tuple[BinaryIO, socket.socket, Any]:
     """A stream from the JVM, its connection and server: partitions when asked, or all at once."""
     from pyspark.util import local_connect_and_auth
@@ -309,7 +309,7 @@ def serve_arrow_batches(
     place, secret, server = (
         jvm.PythonRDD.collectAndServe(batches)
         if at_once
-        else jvm.PythonRDD.toLocalIteratorAndServe(batches, False)  # none ahead of demand
+        else jvm.PythonRDD.toLocalIteratorAndServe(batches, prefetch_partitions)
     )
     stream, connection = local_connect_and_auth(place, secret)
     connection.settimeout(None)  # it takes as long as it takes

@@ -32,15 +32,20 @@ class OnSpark(BaseFlow[T_co]):
     __slots__ = ()
 
     @staticmethod
-    def from_dataframe(dataframe: DataFrame, *, batches: bool = False) -> Flow[Any]:
+    def from_dataframe(
+        dataframe: DataFrame, *, batches: bool = False, prefetch_partitions: bool = False
+    ) -> Flow[Any]:
         """The rows of a batch DataFrame of Spark, as named tuples, or its Arrow batches.
 
         The DataFrame is computed again for each subscriber, on threads of Spark; its partitions
-        come one after the other. With ``batches``, elements are ``pyarrow.RecordBatch``.
+        come one after the other. With ``batches``, elements are ``pyarrow.RecordBatch``. With
+        ``prefetch_partitions``, as in Spark's ``toLocalIterator``, a partition is computed while
+        the one before it is taken: faster where the JVM has a core to spare, at the memory of one
+        more partition there, and of work for nothing if the flow is left.
 
         Emits when: a row is wanted and its batch has come.
         Backpressures when: nothing is wanted; a partition is computed once the one before
-            it has been taken.
+            it has been taken, or with ``prefetch_partitions`` once that is being taken.
         Completes when: the last partition has been taken.
         Cancels when: the subscriber does; Spark stops computing.
 
@@ -56,7 +61,9 @@ class OnSpark(BaseFlow[T_co]):
             [0, 1, 4, 9]
         """
         origin = from_spark("from_dataframe", "dataframe", "FromDataFrame")
-        return BaseFlow._from(origin(dataframe, batches=batches))
+        return BaseFlow._from(
+            origin(dataframe, batches=batches, prefetch_partitions=prefetch_partitions)
+        )
 
     def on_spark(
         self,
