@@ -139,6 +139,10 @@ async def _async_for() -> int:
     return ELEMENTS
 
 
+def async_for() -> int:
+    return asyncio.run(_async_for())
+
+
 DEPTHS = (10, 50, 1_000)
 
 
@@ -211,7 +215,7 @@ BENCHES = [
         for depth in DEPTHS
     ),
     Bench(
-        "d  async for over functions", lambda: asyncio.run(_async_for()), bare_loop, 4.0,
+        "d  async for over functions", async_for, bare_loop, 4.0,
         {GENERATORS: 1.9, AIOSTREAM: 28},
     ),
 ]  # fmt: skip

@@ -190,8 +190,14 @@ def zipped() -> int:
 
 
 def zip_by_reactivex() -> int:
+    total = 0
+
+    def add(pair: tuple[int, int]) -> None:
+        nonlocal total
+        total += pair[0] + pair[1]
+
     left, right = (reactivex.from_iterable(range(FEW)) for _ in range(2))
-    reactivex.zip(left, right).subscribe(ignore)
+    reactivex.zip(left, right).subscribe(add)
     return FEW
 
 

@@ -22,10 +22,13 @@ __all__ = ["report"]
 
 SCHEMA: Final = "number long, name string, value double"
 ROUNDS: Final = 3
+COLD_ROUNDS: Final = 4
+"""Before the JVM has compiled what it runs for a small batch, for either side."""
+WARM_ROUNDS: Final = 5
 SMALL: Final = 20
 SLOW_ROWS: Final = 10_000
 AT_ONCE: Final = 500
-DELAY_BAR: Final = 1.3
+DELAY_BAR: Final = 1.2
 CANCEL_BAR: Final = 1.0
 GROWTH_BAR: Final = 0.05
 LOOK: Final = 0.005
@@ -34,8 +37,8 @@ LIMIT: Final = 60.0
 
 def report() -> None:
     """Print all bars."""
-    hands, owns = zip(*((small_by_hand(), small()) for _ in range(ROUNDS)), strict=True)
-    hand, own = min(hands), min(owns)
+    rounds = [(small_by_hand(), small()) for _ in range(COLD_ROUNDS + WARM_ROUNDS)]
+    hand, own = map(statistics.median, zip(*rounds[COLD_ROUNDS:], strict=True))
     print_line("by hand: from one batch of 1 row to the next, p50", f"{hand * 1e3:.0f} ms")
     name = "on_spark: 1 row there and back, p50"
     print_line(name, f"{own * 1e3:.0f} ms", f"{own / hand:.2f}", DELAY_BAR, own / hand)

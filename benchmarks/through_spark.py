@@ -17,9 +17,11 @@ from typing import Any, Final
 import pyarrow as pa
 
 from benchmarks import dataframe, journal, spark_delays
+from benchmarks.operators import Taker
 from penstock import UNBOUNDED, Flow, Subscription
 from penstock.spark import SparkFlow, spark_session
 from penstock.spark.failures import Stopped
+from penstock.spark.journal.reader import PART_ROWS
 
 __all__ = ["report"]
 
@@ -49,12 +51,13 @@ def report() -> None:
             partial(batch_speed, size),
             0.9,
         )
-    compare(
-        f"batches of {SIZES[-1]:,} rows, to_pylist",
-        lambda: by_hand(session, SIZES[-1], pa.Table.to_pylist),
-        lambda: row_speed(SIZES[-1]),
-        0.9,
-    )
+    for what, take in (("to_pylist", pa.Table.to_pylist), ("each to a function", to_a_function)):
+        compare(
+            f"batches of {SIZES[-1]:,} rows, {what}",
+            partial(by_hand, session, SIZES[-1], take),
+            partial(row_speed, SIZES[-1]),
+            0.9,
+        )
     compare(
         f"batches of {MAPPED_ROWS:,} rows, map and filter in Python",
         lambda: mapped_speed(lambda flow: flow.frame(mapped_by_hand)),
@@ -117,7 +120,7 @@ def by_hand(session: Any, size: int, take: Callable[[pa.Table], object]) -> floa
     frame = (
         session.readStream.format(RATE)
         .option("rowsPerBatch", size)
-        .option("numPartitions", 1)
+        .option("numPartitions", max(size // PART_ROWS, 1))  # as many tasks as ours
         .load()
         .selectExpr("value AS number", "concat('n', value) AS name", "value / 2.0D AS value")
     )
@@ -146,6 +149,13 @@ def run_query(frame: Any, meter: Meter, take: Callable[[pa.Table], object]) -> M
 def project(frame: Any) -> Any:
     """Half of the rows, and a computed column."""
     return frame.where("number % 2 = 0").selectExpr("number", "name", "value * 2 AS value")
+
+
+def to_a_function(table: pa.Table) -> None:
+    """Hand the rows over, one by one, as they come to a subscriber."""
+    take = Taker().on_next
+    for row in table.to_pylist():
+        take(row)
 
 
 def mapped_by_hand(frame: Any) -> Any:
