@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
@@ -26,6 +27,7 @@ from penstock.connectors import (
     read_parquet,
     write_delta,
     write_iceberg,
+    write_parquet,
 )
 from penstock.delivery import Epoch
 from tests.lake.iceberg import catalog_in
@@ -132,6 +134,28 @@ def walk(batches: Callable[[], Any]) -> int:
     return sum(batch.num_rows for batch in batches())
 
 
+def parquet_alone(folder: Path, tables: Iterable[pyarrow.Table], place: str) -> None:
+    """A file for each."""
+    (folder / place).mkdir()
+    for number, each in enumerate(tables):
+        parquet.write_table(each, folder / place / f"{number}.parquet")
+
+
+def parquet_by_hand(folder: Path, tables: Iterable[pyarrow.Table], place: str) -> None:
+    """With what each row once takes: a file is on the disk before it appears."""
+    (folder / place).mkdir()
+    for number, each in enumerate(tables):
+        unfinished = folder / place / ".unfinished"
+        with unfinished.open("wb") as file:
+            parquet.write_table(each, file)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(folder / place / f"{number}.parquet")
+        opened = os.open(folder / place, os.O_RDONLY)
+        os.fsync(opened)
+        os.close(opened)
+
+
 def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
     """The same rows into new tables, in as many commits."""
     places = (str(number) for number in count())
@@ -158,6 +182,12 @@ def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
             made.append(each)
 
     ways: dict[str, tuple[Callable[..., None], Callable[[str], Writer], float | None]] = {
+        "Parquet": (
+            partial(parquet_alone, folder), lambda place: write_parquet(folder / place), BY_ROW,
+        ),
+        "Parquet, each once by hand": (
+            partial(parquet_by_hand, folder), lambda place: write_parquet(folder / place), None,
+        ),
         "Delta": (delta_alone, lambda place: write_delta(folder / place), BY_ROW),
         "Delta, each once by hand": (
             delta_by_hand, lambda place: write_delta(folder / place), None,

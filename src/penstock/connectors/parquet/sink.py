@@ -147,7 +147,6 @@ class ParquetFolder:
         self._group = RowGroup(CONNECTOR, schema)
         self._file: UnfinishedFile | None = None
         self._next_part = 0
-        self._unseen_rows = 0  # that may come before it is looked whether they are enough
         self._progress = BatchProgress(str(folder))
 
     def check(self, epoch: Epoch | None) -> str:
@@ -170,18 +169,18 @@ class ParquetFolder:
             self._leave()
             raise
         self._group = RowGroup(CONNECTOR, self._schema or start.schema)
+        self._group.look_after(self._file_rows)
         self._next_part = start.next_part
 
     def begin(self, batch: int) -> bool:
         """Discard what was received of the batch earlier."""
         self._give_up()
-        self._unseen_rows = 0
+        self._group.look_after(GROUP_ROWS)
         return self._progress.begin(batch)
 
     def __call__(self, element: Any) -> None:
         """Take a row, or an Arrow batch."""
-        self._unseen_rows -= 1
-        if self._group.add(element) or self._unseen_rows <= 0:
+        if self._group.add(element):
             self._look()
 
     def commit(self, batch: int) -> None:
@@ -242,11 +241,10 @@ class ParquetFolder:
         if self._group.is_full:
             self._write_group()
         if self._progress.in_batch:
-            self._unseen_rows = GROUP_ROWS
             return
         if self._rows >= self._file_rows or self._bytes >= self._file_bytes:
             self._finish_part()
-        self._unseen_rows = self._file_rows - self._rows
+        self._group.look_after(self._file_rows - self._rows)
 
     @property
     def _rows(self) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow
@@ -37,11 +38,16 @@ class RowGroup:
         self._connector = connector
         self._stored = stored
         self._known: pyarrow.Schema | None = None  # that of batches, which is known to fit
-        self._names: list[str] | None = None if schema is None else schema.names
+        self._names: list[str] | None = None
+        self._width = -1
+        self._values_of: Callable[[dict[str, Any]], Iterable[Any]] = dict[str, Any].values
         self._values: list[Any] = []  # one row after the other: a tuple for each would cost more
+        self._most_values = CHUNK_VALUES
         self._batches: list[pyarrow.RecordBatch] = []
         self._size = 0  # of the batches
         self._bytes = 0
+        if schema is not None:
+            self._name(schema.names)
 
     def __len__(self) -> int:
         return self._size + (len(self._values) // len(self._names) if self._names else 0)
@@ -58,10 +64,13 @@ class RowGroup:
 
     def add(self, element: Any) -> bool:
         """Take a row, or an Arrow batch or table of rows; whether it may be full by that."""
-        if type(element) is dict and [*element] == self._names:  # the common case, quickly
+        if type(element) is dict and len(element) == self._width:  # the common case, quickly
             values = self._values
-            values.extend(element.values())
-            if len(values) < CHUNK_VALUES:
+            try:
+                values.extend(self._values_of(element))
+            except KeyError:
+                self._add_row(element)  # says which
+            if len(values) < self._most_values:
                 return False
             self._convert_rows()
         elif isinstance(element, pyarrow.Table):
@@ -72,6 +81,11 @@ class RowGroup:
         else:
             self._add_row(element)
         return True
+
+    def look_after(self, rows: int) -> None:
+        """Let ``add`` say so after so many more rows, if not sooner; it says so of the first."""
+        more = CHUNK_VALUES if self._names is None else rows * self._width
+        self._most_values = min(CHUNK_VALUES, len(self._values) + more)
 
     def take(self) -> pyarrow.Table:
         """All that was gathered; afterwards it is empty."""
@@ -91,10 +105,19 @@ class RowGroup:
                     f"{self._connector}: {shown_element(element)} has no names for its values; "
                     "give schema="
                 )
-            self._names = [str(name) for name in named]
+            self._name([str(name) for name in named])
+            assert self._names is not None
         self._values.extend(values_of(self._connector, self._names, element))
         if len(self._values) >= CHUNK_VALUES:
             self._convert_rows()
+
+    def _name(self, names: list[str]) -> None:
+        """Rows have these columns."""
+        self._names, self._width = names, len(names)
+        if self._width == 1:  # for which an itemgetter gives no tuple
+            self._values_of = lambda row: (row[names[0]],)
+        elif names:
+            self._values_of = itemgetter(*names)
 
     def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
         self._convert_rows()
@@ -124,7 +147,7 @@ class RowGroup:
 
     def _decide(self, schema: pyarrow.Schema) -> None:
         self.schema = schema if self._stored is None else self._stored(schema)
-        self._names = list(schema.names)
+        self._name(schema.names)
 
     def _fitting(self, columns: list[pyarrow.Array]) -> pyarrow.RecordBatch:
         """The columns with the types of the store, which may be less exact."""
