@@ -100,24 +100,25 @@ def standalone_cluster(
 
 
 @contextmanager
-def connect_server() -> Iterator[Place]:
-    """A server of Spark Connect, with an embedded Spark."""
+def connect_server(host: Host = HERE, driver: Host = HERE) -> Iterator[Place]:
+    """A server of Spark Connect, with an embedded Spark; programs that use it are at ``driver``."""
+    # Functions that get batches run at the server, and reach it as localhost.
+    bound = LOOPBACK if host is HERE else "0.0.0.0"
     with daemons() as start:
         server = start(
             "deploy.SparkSubmit",
             *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
             *("--master", "local[2]"),
-            *("--conf", f"spark.connect.grpc.binding.address={LOOPBACK}"),
+            *("--conf", f"spark.connect.grpc.binding.address={bound}"),
             *("--conf", "spark.connect.grpc.binding.port=0"),
             *("--conf", "spark.ui.enabled=false"),
             *("--conf", "spark.sql.shuffle.partitions=2"),
             "spark-internal",
+            host=host,
         )
         port = server.said(r"Spark Connect server started at: \S*:(\d+)")
-        remote = f"sc://{LOOPBACK}:{port}"
-        yield Place(
-            {**start.environment, REMOTE: remote, SERVER: str(server.process.pid)}, start.mark
-        )
+        known = {REMOTE: f"sc://{host.address}:{port}", SERVER: str(server.process.pid)}
+        yield Place({**start.environment, **known}, start.mark, driver)
 
 
 @contextmanager

@@ -30,16 +30,19 @@ EACH = 200
 ALL = [(partition, number) for partition in range(PARTITIONS) for number in range(EACH)]
 
 
+SHORT_TIMEOUTS = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.network.timeout": "10s",
+    "spark.network.timeoutInterval": "5s",
+    "spark.executor.heartbeatInterval": "2s",
+}
+"""A worker that says nothing for ten seconds is given up."""
+
+
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """On the cluster; a worker that says nothing for ten seconds is given up."""
-    options = {
-        "spark.sql.shuffle.partitions": "2",
-        "spark.network.timeout": "10s",
-        "spark.network.timeoutInterval": "5s",
-        "spark.executor.heartbeatInterval": "2s",
-    }
-    session = spark_session(SparkSettings(master=os.environ[MASTER], options=options))
+    """On the cluster."""
+    session = spark_session(SparkSettings(master=os.environ[MASTER], options=SHORT_TIMEOUTS))
     yield session
     session.stop()
 
