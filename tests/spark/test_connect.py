@@ -258,7 +258,8 @@ def test_streams_go_over_spark_connect_and_leave_nothing_behind(
 STREAMS = (
     "spark_flow", "for_each_batch", "arrow_batches", "numbered_batches", "stateful",
     "stateful_functions", "timeouts", "from_stream", "dataframe", "partitioned", "slow_sources",
-    "small_journals", "async_sources", "run_counts", "state_change",
+    "small_journals", "async_sources", "run_counts", "state_change", "resuming", "processor",
+    "flights",
 )  # fmt: skip
 """The modules whose tests go over Spark Connect as they are, but for those marked as classic."""
 

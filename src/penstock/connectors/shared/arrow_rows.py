@@ -69,11 +69,13 @@ class RowGroup:
             try:
                 values.extend(self._values_of(element))
             except KeyError:
-                self._add_row(element)  # says which
-            if len(values) < self._most_values:
-                return False
-            self._convert_rows()
-        elif isinstance(element, pyarrow.Table):
+                pass  # it has other columns, which are named below
+            else:
+                if len(values) < self._most_values:
+                    return False
+                self._convert_rows()
+                return True
+        if isinstance(element, pyarrow.Table):
             for batch in element.to_batches():
                 self._add_batch(batch)
         elif isinstance(element, pyarrow.RecordBatch):
