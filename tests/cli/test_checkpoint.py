@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tarfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from click.testing import CliRunner, Result
 from penstock import Flow
 from penstock.cli.application import application
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
+from tests.archives import unpack
 from tests.pipeline.stream_process import run_of, write
 
 PATIENCE = 240
@@ -89,8 +89,7 @@ def test_a_backup_is_a_checkpoint_from_which_the_pipeline_goes_on(
     assert file.stat().st_mode & 0o777 == 0o600
     refused = called("export", done, file)
     assert (refused.exit_code, "File exists" in refused.stderr) == (2, True)
-    with tarfile.open(file) as archive:
-        archive.extractall(tmp_path / "restored", filter="data")
+    unpack(file, tmp_path / "restored")
     (restored,) = (tmp_path / "restored").iterdir()
     before = shown(done)
     assert {**shown(restored), "place": before["place"]} == before
@@ -140,8 +139,7 @@ def test_while_a_run_has_it_nothing_is_changed_and_all_can_look(tmp_path: Path) 
 def test_a_reset_asks_and_sets_the_checkpoint_aside(done: Path, tmp_path: Path) -> None:
     file = tmp_path / "backup.tar.gz"
     called("export", done, file)
-    with tarfile.open(file) as archive:
-        archive.extractall(tmp_path, filter="data")
+    unpack(file, tmp_path)
     place = tmp_path / done.name
     asked = CliRunner().invoke(application, ["checkpoint", "reset", str(place)], input="n\n")
     assert (asked.exit_code, place.exists()) == (1, True)

@@ -30,6 +30,7 @@ from typing import Any, Final
 from penstock import Flow
 from penstock.connectors import write_json_lines
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
+from tests.archives import unpack
 
 __all__ = ["BATCHES", "KEPT", "ROWS", "form_of", "sample_run", "unpacked"]
 
@@ -88,8 +89,7 @@ def sample_run(
 
 def unpacked(name: str, folder: Path) -> Path:
     """The folder of a checkpoint that was kept."""
-    with tarfile.open(ARCHIVES / f"{name}.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    unpack(ARCHIVES / f"{name}.tar.gz", folder)
     return folder
 
 

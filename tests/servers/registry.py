@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
-import tarfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.java import find_java, kept
+from tests.archives import unpack
 from tests.held_port import held_port
 from tests.servers.process import ServerProcess, running
 
@@ -46,8 +46,7 @@ def fetch(folder: Path) -> None:
     (archive,) = folder.glob("*.tar.gz")
     if hashlib.sha256(archive.read_bytes()).hexdigest() != CHECKSUM:
         raise LookupError(f"{archive.name} has another checksum than it should")
-    with tarfile.open(archive) as packed:
-        packed.extractall(folder, filter="data")
+    unpack(archive, folder)
     archive.unlink()
 
 
