@@ -15,6 +15,7 @@ from benchmarks.operators import LENGTH, Taker
 from benchmarks.parties import Adder
 
 __all__ = [
+    "PENDING",
     "Run",
     "called",
     "called_by_the_rules",
@@ -28,6 +29,7 @@ __all__ = [
     "overlapping_by_the_rules",
     "requested",
     "requested_by_the_rules",
+    "sum_of",
     "summed",
     "summed_by_the_rules",
     "ten_calls",
@@ -224,7 +226,7 @@ TURN: Final = 256
 PENDING: Final = object()
 
 
-async def _sum_of(numbers: AsyncIterator[int]) -> None:
+async def sum_of(numbers: AsyncIterator[int]) -> None:
     total = 0
     async for x in numbers:
         total += x
@@ -239,7 +241,7 @@ def iterated_in_one() -> int:
             if is_even(y):
                 yield double(y)
 
-    asyncio.run(_sum_of(numbers()))
+    asyncio.run(sum_of(numbers()))
     return ELEMENTS
 
 
@@ -282,12 +284,12 @@ async def _in_turns(stages: Iterator[int]) -> AsyncIterator[int]:
 
 def iterated() -> int:
     """Stages that also serve a subscriber or a thread, so that the task has a generator of them."""
-    asyncio.run(_sum_of(_in_turns(_stages())))
+    asyncio.run(sum_of(_in_turns(_stages())))
     return ELEMENTS
 
 
 def iterated_by_the_rules() -> int:
-    asyncio.run(_sum_of(_in_turns(_stages_by_the_rules())))
+    asyncio.run(sum_of(_in_turns(_stages_by_the_rules())))
     return ELEMENTS
 
 

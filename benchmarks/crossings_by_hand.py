@@ -11,7 +11,7 @@ from itertools import chain, repeat, starmap
 from typing import Final
 
 from benchmarks.bar import Work
-from benchmarks.chains_by_hand import Run
+from benchmarks.chains_by_hand import PENDING, Run, sum_of
 from benchmarks.crossings import ELEMENTS
 from penstock import ExecutorPublisher, Subscription, ThreadPool
 
@@ -150,9 +150,6 @@ def added(chunks: Iterable[Iterator[int]]) -> int:
     return ELEMENTS
 
 
-PENDING: Final = object()
-
-
 def added_by_the_rules(chunks: Chunks) -> int:
     """The other side looks for elements that are not there yet, and whether it was cancelled."""
     total, add, run = 0, operator.add, Run(ELEMENTS)
@@ -248,18 +245,12 @@ def taken_out(line: Line) -> Work:
     return run
 
 
-async def _sum_of(numbers: AsyncIterator[int]) -> None:
-    total = 0
-    async for x in numbers:
-        total += x
-
-
 def async_for() -> int:
     async def numbers() -> AsyncIterator[int]:
         for x in range(ELEMENTS):
             yield x
 
-    asyncio.run(_sum_of(numbers()))
+    asyncio.run(sum_of(numbers()))
     return ELEMENTS
 
 
@@ -272,7 +263,7 @@ def async_for_over(chunks: Callable[[], Chunks]) -> Work:
                 yield x
 
     def run() -> int:
-        asyncio.run(_sum_of(numbers()))
+        asyncio.run(sum_of(numbers()))
         return ELEMENTS
 
     return run

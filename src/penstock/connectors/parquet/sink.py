@@ -169,13 +169,13 @@ class ParquetFolder:
             self._leave()
             raise
         self._group = RowGroup(CONNECTOR, self._schema or start.schema)
-        self._group.look_after(self._file_rows)
+        self._group.tell_after(self._file_rows)
         self._next_part = start.next_part
 
     def begin(self, batch: int) -> bool:
         """Discard what was received of the batch earlier."""
         self._give_up()
-        self._group.look_after(GROUP_ROWS)
+        self._group.tell_after(GROUP_ROWS)
         return self._progress.begin(batch)
 
     def __call__(self, element: Any) -> None:
@@ -244,7 +244,7 @@ class ParquetFolder:
             return
         if self._rows >= self._file_rows or self._bytes >= self._file_bytes:
             self._finish_part()
-        self._group.look_after(self._file_rows - self._rows)
+        self._group.tell_after(self._file_rows - self._rows)
 
     @property
     def _rows(self) -> int:

@@ -84,8 +84,8 @@ class RowGroup:
             self._add_row(element)
         return True
 
-    def look_after(self, rows: int) -> None:
-        """Let ``add`` say so after so many more rows, if not sooner; it says so of the first."""
+    def tell_after(self, rows: int) -> None:
+        """Let ``add`` tell after so many more rows, if not sooner; it does after the first."""
         more = CHUNK_VALUES if self._names is None else rows * self._width
         self._most_values = min(CHUNK_VALUES, len(self._values) + more)
 
