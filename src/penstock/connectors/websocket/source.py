@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -165,7 +165,7 @@ class WebsocketAttempts(ConnectionAttempts):
         trust: dict[str, Any] = {} if access.context is None else {"ssl": access.context}
         is_answered = False
         try:
-            async with (DirectConnect if access.is_secret else connect)(
+            connecting = (DirectConnect if access.is_secret else connect)(
                 url_after(self.remote.url, self._position),
                 subprotocols=[PROTOCOL],
                 additional_headers=access.headers(),
@@ -176,7 +176,8 @@ class WebsocketAttempts(ConnectionAttempts):
                 compression=None,  # which would need a window for each connection
                 ping_interval=None,  # no answer is read while nothing is wanted
                 close_timeout=CLOSING,
-            ) as connection:
+            )
+            async with connected(connecting) as connection:
                 set_options(connection, WATCHED)
                 is_answered = True
                 self.reconnecting.connected()
@@ -278,6 +279,22 @@ async def send(connection: ClientConnection, frame: str) -> None:
     """Send a frame; that the connection is closed is seen where it is read to its end."""
     with suppress(ConnectionClosed):
         await connection.send(frame)
+
+
+@asynccontextmanager
+async def connected(connecting: connect) -> AsyncGenerator[ClientConnection, None]:
+    """A connection that is closed at the end, with a goodbye if the other end takes it in time.
+
+    That its time is up is no ``TimeoutError`` but another ``CancelledError`` in a task that was
+    cancelled, before Python 3.11.3, so that the client would leave its socket to the garbage
+    collector.
+    """
+    connection = await connecting
+    try:
+        async with connection:
+            yield connection
+    finally:
+        connection.transport.abort()  # which does nothing to one that is closed
 
 
 class DirectConnect(connect):
