@@ -203,7 +203,7 @@ def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
             portions = [rows[start : start + commit] for start in range(0, WRITTEN_ROWS, commit)]
             cases[f"write {name}, by {commit:,} rows"] = Beside(
                 WRITTEN_ROWS,
-                partial(given_alone, alone, pyarrow.Table.from_pylist, portions, places),
+                partial(given_alone, alone, gathered, portions, places),
                 partial(given, make, portions, places),
                 bar,
             )
@@ -214,6 +214,14 @@ def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
             None if bar is None else BY_BATCH,
         )
     return cases
+
+
+def gathered(rows: list[Any]) -> pyarrow.Table:
+    """Rows come one by one to any program, which is to gather them for the library."""
+    some: list[Any] = []
+    for row in rows:
+        some.append(row)
+    return pyarrow.Table.from_pylist(some)
 
 
 def given_alone(
@@ -234,11 +242,12 @@ def given(make: Callable[[str], Writer], batches: list[Any], places: Iterator[st
 def give(writer: Writer, batches: list[list[Any]]) -> None:
     """Batch after batch."""
     sink = writer.sink
+    give_one = sink.__call__
     sink.open(Epoch.begun())
     for number, batch in enumerate(batches):
         sink.begin(number)
         for element in batch:
-            sink(element)
+            give_one(element)
         sink.commit(number)
     sink.close()
 

@@ -37,6 +37,30 @@ def test_two_pipelines_have_a_name_each(table: Table) -> None:
     assert table.rows() == numbers(1, 2, 3)
 
 
+@pytest.mark.parametrize("schema", [None, pyarrow.schema([("n", pyarrow.int64())])])
+def test_without_batches_others_see_rows_a_second_after_the_last_commit(
+    table: Table, schema: pyarrow.Schema | None
+) -> None:
+    """With the first row that comes then, whether the columns were known before or not."""
+    now = 100.0
+    sink: Any = table.write(schema=schema).sink
+    sink._clock = lambda: now
+    sink.open(None)
+    sink({"n": 1})
+    now += 0.9
+    sink({"n": 2})
+    now += 0.1
+    sink({"n": 3})
+    assert table.rows() == numbers(1, 2, 3)
+    sink({"n": 4})
+    now += 1
+    sink({"n": 5})
+    assert table.rows() == numbers(1, 2, 3, 4, 5)
+    sink({"n": 6})
+    sink.close()
+    assert table.rows() == numbers(1, 2, 3, 4, 5, 6)
+
+
 def test_another_and_an_older_checkpoint_are_refused(table: Table) -> None:
     checkpoint = Checkpoint()
     lived(checkpoint, table.write(), [numbers(1), numbers(2)])

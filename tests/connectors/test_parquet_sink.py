@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow
 import pyarrow.dataset
 import pyarrow.parquet
@@ -78,6 +80,61 @@ def test_files_have_as_many_rows_as_they_should_whatever_is_gathered_meanwhile(
     written(write_parquet(folder, file_rows=9_000), *first, batch, *later)
     sizes = [pyarrow.parquet.read_metadata(path).num_rows for path in sorted(folder.iterdir())]
     assert sizes == [9_000, 9_000, 2_050]
+
+
+def test_a_source_may_fill_one_dictionary_again_and_again(folder: Path) -> None:
+    def filled() -> Iterator[dict[str, int]]:
+        row = {"n": 0, "twice": 0}
+        for number in range(6_000):
+            row["n"], row["twice"] = number, 2 * number
+            yield row
+
+    sink = write_parquet(folder).sink
+    sink.open(None)
+    for row in filled():
+        sink(row)
+    sink.close()
+    assert seen(folder) == [{"n": number, "twice": 2 * number} for number in range(6_000)]
+
+
+def with_dictionary(path: Path) -> list[str]:
+    """The columns that have one, by the metadata of a file."""
+    group = pyarrow.parquet.read_metadata(path).row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    return [column.path_in_schema for column in columns if column.has_dictionary_page]
+
+
+@pytest.mark.parametrize(
+    ("count", "found"),
+    [(1_000, ["airport", "few", "kind", "nothing"]), (999, None)],
+    ids=["enough rows", "few rows"],
+)
+def test_values_that_come_again_get_a_dictionary(
+    folder: Path, count: int, found: list[str] | None
+) -> None:
+    """Few rows do not tell. Another reader finds each value."""
+    table = pyarrow.table(
+        {
+            "n": pyarrow.array(range(count)),
+            "airport": [f"airport {number % 500}" for number in range(count)],
+            "few": [None if number % 3 else number // 2 for number in range(count)],
+            "key": [f"key {number}" for number in range(count)],
+            "kind": pyarrow.array([*"ab"] * 500).dictionary_encode()[:count],
+            "nothing": pyarrow.nulls(count),
+        }
+    )
+    written(write_parquet(folder), table)
+    (path,) = folder.iterdir()
+    assert with_dictionary(path) == (found or table.column_names)
+    rows = duckdb.execute(f"select * from '{path}'").fetchall()
+    assert rows == [*zip(*table.to_pydict().values(), strict=True)]
+
+
+def test_columns_within_columns_have_dictionaries(folder: Path) -> None:
+    rows = [{"n": number, "inner": {"twice": 2 * number}} for number in range(1_000)]
+    written(write_parquet(folder), *rows)
+    assert with_dictionary(folder / "part-0000000000.parquet") == ["n", "inner.twice"]
+    assert seen(folder) == rows
 
 
 def test_files_are_of_the_size_that_was_said(folder: Path) -> None:

@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Final
 
 import pyarrow
-from pyarrow.parquet import ParquetFile, ParquetWriter
+from pyarrow.parquet import ParquetFile
 
+from penstock.connectors.parquet.unfinished_file import (
+    CONNECTOR,
+    MARK,
+    TELLING_ROWS,
+    UNFINISHED,
+    UnfinishedFile,
+    repeating_columns,
+)
 from penstock.connectors.shared import durable_files
-from penstock.connectors.shared.arrow_rows import GROUP_ROWS, RowGroup
+from penstock.connectors.shared.arrow_rows import GROUP_ROWS, GatheringSink, RowGroup
 from penstock.connectors.shared.durable_files import (
     IfExists,
     has_planned,
@@ -37,7 +44,6 @@ __all__ = [
     "write_parquet",
 ]
 
-CONNECTOR: Final = "write_parquet"
 FILE_ROWS: Final = 1_000_000
 FILE_BYTES: Final = 128 << 20
 
@@ -62,6 +68,9 @@ def write_parquet(
     ``file_bytes`` bytes. A file appears when it is complete, so any reader can have the folder. One
     that is not empty is refused, unless ``append`` adds files or ``overwrite`` replaces those that
     this function wrote; a restart of a checkpoint needs neither, and goes on where it was.
+
+    Columns whose values come again get a dictionary, as the first file of a run shows; those of
+    numbers that are all different are smaller without.
 
     Demand: 16 to 1,024 elements at a time. Up to 65,536 rows are gathered for a row group.
 
@@ -101,8 +110,6 @@ def write_parquet(
 
 
 OURS: Final = re.compile(r"(batch|part)-([0-9]{10,})\.parquet")
-UNFINISHED: Final = f".unfinished.parquet{durable_files.TEMPORARY}"
-MARK: Final = "penstock.mark"
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ class FolderContent:
         return [*self.batches.values(), *self.parts.values()]
 
 
-class ParquetFolder:
+class ParquetFolder(GatheringSink):
     """Writes rows into files of a folder."""
 
     level: Level = "exactly once"
@@ -146,6 +153,7 @@ class ParquetFolder:
         self._lock: int | None = None
         self._group = RowGroup(CONNECTOR, schema)
         self._file: UnfinishedFile | None = None
+        self._repeating: list[str] | None = None
         self._next_part = 0
         self._progress = BatchProgress(str(folder))
 
@@ -169,19 +177,14 @@ class ParquetFolder:
             self._leave()
             raise
         self._group = RowGroup(CONNECTOR, self._schema or start.schema)
-        self._group.tell_after(self._file_rows)
+        self._group.look_after(self._file_rows)
         self._next_part = start.next_part
 
     def begin(self, batch: int) -> bool:
         """Discard what was received of the batch earlier."""
         self._give_up()
-        self._group.tell_after(GROUP_ROWS)
+        self._group.look_after(GROUP_ROWS)
         return self._progress.begin(batch)
-
-    def __call__(self, element: Any) -> None:
-        """Take a row, or an Arrow batch."""
-        if self._group.add(element):
-            self._look()
 
     def commit(self, batch: int) -> None:
         """Let the file of the batch appear; one without rows has none."""
@@ -244,7 +247,7 @@ class ParquetFolder:
             return
         if self._rows >= self._file_rows or self._bytes >= self._file_bytes:
             self._finish_part()
-        self._group.tell_after(self._file_rows - self._rows)
+        self._group.look_after(self._file_rows - self._rows)
 
     @property
     def _rows(self) -> int:
@@ -258,7 +261,9 @@ class ParquetFolder:
         if len(self._group):
             table = self._group.take()
             if self._file is None:
-                self._file = UnfinishedFile(self._folder, self._group.schema)
+                if self._repeating is None and table.num_rows >= TELLING_ROWS:
+                    self._repeating = repeating_columns(table)
+                self._file = UnfinishedFile(self._folder, self._group.schema, self._repeating)
             self._file.write(table)
 
     def _finish_part(self) -> None:
@@ -302,55 +307,6 @@ class FolderStart:
     schema: pyarrow.Schema | None = None
     next_part: int = 0
     removed: tuple[Path, ...] = ()
-
-
-class UnfinishedFile:
-    """A file that readers do not see yet."""
-
-    def __init__(self, folder: Path, schema: pyarrow.Schema) -> None:
-        self._path = folder / UNFINISHED
-        with naming_file(CONNECTOR, self._path):
-            self._file: BinaryIO = self._path.open("wb")
-            self._writer = ParquetWriter(self._file, schema)
-        self.rows = 0
-
-    @property
-    def bytes(self) -> int:
-        """What is written so far."""
-        return self._file.tell()
-
-    def write(self, table: pyarrow.Table) -> None:
-        """Add a row group."""
-        with naming_file(CONNECTOR, self._path):
-            self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
-        self.rows += table.num_rows
-
-    def finish(self, path: Path, mark: str | None) -> None:
-        """Let it appear, when the disk has it."""
-        try:
-            with naming_file(CONNECTOR, self._path):
-                if mark is not None:
-                    self._writer.add_key_value_metadata({MARK: mark})
-                self._writer.close()
-                self._file.flush()
-                durable_files.sync_file(self._file.fileno())
-        except BaseException:
-            self.give_up()
-            raise
-        self._file.close()
-        durable_files.replace_file(self._path, path)
-        durable_files.sync_folder(path.parent)
-
-    def give_up(self) -> None:
-        """Remove it."""
-        try:
-            self._writer.close()
-        except (OSError, pyarrow.ArrowException):  # a full disk, when its end is written
-            pass
-        finally:
-            with suppress(OSError):  # and here, for what was buffered
-                self._file.close()
-            self._path.unlink(missing_ok=True)
 
 
 def content_of(folder: Path) -> FolderContent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any, Final
@@ -12,7 +13,7 @@ from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.runtime import shown_element
 from penstock.runtime.shown_text import shown_words
 
-__all__ = ["GROUP_ROWS", "RowGroup"]
+__all__ = ["GROUP_ROWS", "GatheringSink", "RowGroup"]
 
 CHUNK_VALUES: Final = 16_384
 GROUP_ROWS: Final = 65_536
@@ -22,9 +23,17 @@ GROUP_BYTES: Final = 64 << 20
 class RowGroup:
     """Gathers rows and batches; what it holds is bounded by ``is_full``.
 
-    ``schema``  that of all of them; if ``None``, the first rows decide
-    ``stored``  what the store makes of a schema, if it does not have all types of Arrow; batches
-                that become the same by it are converted; called on the thread that adds
+    ``schema``       that of all of them; if ``None``, the first rows decide
+    ``stored``       what the store makes of a schema, if it does not have all types of Arrow;
+                     batches that become the same by it are converted; called on the thread that
+                     adds
+
+    A ``GatheringSink`` adds most rows by itself:
+
+    ``width``        how many columns there are, once that is known
+    ``values``       those of the last rows, one row after the other
+    ``values_of``    those of a row, in the order of the columns; ``KeyError`` if it has others
+    ``most_values``  how many there are when the sink looks at the group
     """
 
     def __init__(
@@ -37,12 +46,12 @@ class RowGroup:
         self.schema = schema
         self._connector = connector
         self._stored = stored
+        self.width = -1
+        self.values: list[Any] = []  # flat: a tuple for each row would cost more
+        self.values_of: Callable[[dict[str, Any]], Iterable[Any]] = dict[str, Any].values
+        self.most_values = CHUNK_VALUES
         self._known: pyarrow.Schema | None = None  # that of batches, which is known to fit
         self._names: list[str] | None = None
-        self._width = -1
-        self._values_of: Callable[[dict[str, Any]], Iterable[Any]] = dict[str, Any].values
-        self._values: list[Any] = []  # one row after the other: a tuple for each would cost more
-        self._most_values = CHUNK_VALUES
         self._batches: list[pyarrow.RecordBatch] = []
         self._size = 0  # of the batches
         self._bytes = 0
@@ -50,7 +59,7 @@ class RowGroup:
             self._name(schema.names)
 
     def __len__(self) -> int:
-        return self._size + (len(self._values) // len(self._names) if self._names else 0)
+        return self._size + (len(self.values) // len(self._names) if self._names else 0)
 
     @property
     def bytes(self) -> int:
@@ -62,19 +71,8 @@ class RowGroup:
         """Whether it is time to ``take``."""
         return len(self) >= GROUP_ROWS or self._bytes >= GROUP_BYTES
 
-    def add(self, element: Any) -> bool:
-        """Take a row, or an Arrow batch or table of rows; whether it may be full by that."""
-        if type(element) is dict and len(element) == self._width:  # the common case, quickly
-            values = self._values
-            try:
-                values.extend(self._values_of(element))
-            except KeyError:
-                pass  # it has other columns, which are named below
-            else:
-                if len(values) < self._most_values:
-                    return False
-                self._convert_rows()
-                return True
+    def add(self, element: Any) -> None:
+        """Take a row, or an Arrow batch or table of rows."""
         if isinstance(element, pyarrow.Table):
             for batch in element.to_batches():
                 self._add_batch(batch)
@@ -82,12 +80,11 @@ class RowGroup:
             self._add_batch(element)
         else:
             self._add_row(element)
-        return True
 
-    def tell_after(self, rows: int) -> None:
-        """Let ``add`` tell after so many more rows, if not sooner; it does after the first."""
-        more = CHUNK_VALUES if self._names is None else rows * self._width
-        self._most_values = min(CHUNK_VALUES, len(self._values) + more)
+    def look_after(self, rows: int) -> None:
+        """Let the sink look after so many more rows, if not sooner; it does after the first."""
+        more = CHUNK_VALUES if self._names is None else rows * self.width
+        self.most_values = min(CHUNK_VALUES, len(self.values) + more)
 
     def take(self) -> pyarrow.Table:
         """All that was gathered; afterwards it is empty."""
@@ -95,9 +92,14 @@ class RowGroup:
         batches, self._batches, self._size, self._bytes = self._batches, [], 0, 0
         return pyarrow.Table.from_batches(batches, schema=self.schema)
 
+    def settle(self) -> None:
+        """Make Arrow batches of rows, if these are many."""
+        if len(self.values) >= CHUNK_VALUES:
+            self._convert_rows()
+
     def clear(self) -> None:
         """Forget what is gathered."""
-        self._values, self._batches, self._size, self._bytes = [], [], 0, 0
+        self.values, self._batches, self._size, self._bytes = [], [], 0, 0
 
     def _add_row(self, element: Any) -> None:
         if self._names is None:
@@ -109,17 +111,16 @@ class RowGroup:
                 )
             self._name([str(name) for name in named])
             assert self._names is not None
-        self._values.extend(values_of(self._connector, self._names, element))
-        if len(self._values) >= CHUNK_VALUES:
-            self._convert_rows()
+        self.values.extend(values_of(self._connector, self._names, element))
+        self.settle()
 
     def _name(self, names: list[str]) -> None:
         """Rows have these columns."""
-        self._names, self._width = names, len(names)
-        if self._width == 1:  # for which an itemgetter gives no tuple
-            self._values_of = lambda row: (row[names[0]],)
+        self._names, self.width = names, len(names)
+        if self.width == 1:  # for which an itemgetter gives no tuple
+            self.values_of = lambda row: (row[names[0]],)
         elif names:
-            self._values_of = itemgetter(*names)
+            self.values_of = itemgetter(*names)
 
     def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
         self._convert_rows()
@@ -167,10 +168,10 @@ class RowGroup:
         return pyarrow.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _convert_rows(self) -> None:
-        if not self._values:
+        if not self.values:
             return
         assert self._names is not None
-        values, self._values = self._values, []
+        values, self.values = self.values, []
         arrays = [
             self._array(name, values[column :: len(self._names)])
             for column, name in enumerate(self._names)
@@ -196,3 +197,33 @@ class RowGroup:
         self._batches.append(batch)
         self._size += batch.num_rows
         self._bytes += batch.nbytes
+
+
+class GatheringSink(ABC):
+    """The base of sinks that gather rows in a group, and look at it after some of them."""
+
+    _group: RowGroup
+
+    def __call__(self, element: Any) -> None:
+        """Take a row, or an Arrow batch or table of rows.
+
+        The values are copied now: the element is not ours to keep.
+        """
+        group = self._group
+        if type(element) is dict and len(element) == group.width:  # the common case, quickly
+            values = group.values
+            try:
+                values.extend(group.values_of(element))
+            except KeyError:
+                pass  # it has other columns, which ``add`` names
+            else:
+                if len(values) >= group.most_values:
+                    group.settle()
+                    self._look()
+                return
+        group.add(element)
+        self._look()
+
+    @abstractmethod
+    def _look(self) -> None:
+        """Whether it is time to store what is gathered; that may be asked after any row."""

@@ -6,7 +6,7 @@ upon the version of the table that was loaded before, and fails if the mark has 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow
 
-from penstock.connectors.shared.arrow_rows import RowGroup
+from penstock.connectors.shared.arrow_rows import GROUP_ROWS, GatheringSink, RowGroup
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
 from penstock.runtime import shorten
 
@@ -25,7 +25,7 @@ COMMIT_BYTES: Final = 128 << 20
 COMMIT_SECONDS: Final = 1.0
 
 
-class LakeTable(ABC):
+class LakeTable(GatheringSink):
     """Exactly once, for any table whose commits can carry a mark, which subclasses reach by hooks.
 
     Rows are gathered as Arrow batches until ``commit``. Without batches they are committed by
@@ -116,6 +116,7 @@ class LakeTable(ABC):
             self.unload()
             raise
         self._group = RowGroup(self.connector, found or self._schema, stored=self.stored_schema)
+        self._group.look_after(0)
         self._last_commit = self._clock()
         self._is_there = found is not None
         self._is_open = True
@@ -123,13 +124,8 @@ class LakeTable(ABC):
     def begin(self, batch: int) -> bool:
         """Discard what was received of the batch earlier."""
         self._group.clear()
+        self._group.look_after(GROUP_ROWS)
         return self._progress.begin(batch)
-
-    def __call__(self, element: Any) -> None:
-        """Take a row, or an Arrow batch or table of rows."""
-        self._group.add(element)
-        if not self._progress.in_batch and self._is_due:
-            self._commit(None)
 
     def commit(self, batch: int) -> None:
         """Store the batch with its mark; one without rows leaves no trace."""
@@ -147,6 +143,14 @@ class LakeTable(ABC):
         finally:
             self._group.clear()
             self.unload()
+
+    def _look(self) -> None:
+        """Outside of batches, commit what is due, and look again after the next row."""
+        if self._progress.in_batch:
+            return
+        if self._is_due:
+            self._commit(None)
+        self._group.look_after(0)
 
     @property
     def _is_due(self) -> bool:
