@@ -186,7 +186,7 @@ def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
             partial(parquet_alone, folder), lambda place: write_parquet(folder / place), BY_ROW,
         ),
         "Parquet, each once by hand": (
-            partial(parquet_by_hand, folder), lambda place: write_parquet(folder / place), None,
+            partial(parquet_by_hand, folder), lambda place: write_parquet(folder / place), BY_ROW,
         ),
         "Delta": (delta_alone, lambda place: write_delta(folder / place), BY_ROW),
         "Delta, each once by hand": (

@@ -1,6 +1,8 @@
 """What goes through the driver, and what more workers bring, on a cluster with workers of one core.
 
 ``python -m benchmarks scale`` starts a master and two workers for it, each in a process of its own.
+They share the cores of this machine with the driver; so it starts them once more with half a core
+each, as if they were elsewhere. That takes a user who may make control groups.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ import pyarrow.parquet as pq
 from penstock import UNBOUNDED, Flow, Publisher, Subscription
 from penstock.spark import SparkFlow
 from penstock.spark.session.spark_session import SparkSettings, spark_session
-from tests.spark.cluster import MASTER, standalone_cluster
+from tests.spark.cluster import MASTER, WORKERS, Host, standalone_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,10 +37,15 @@ ELEMENT: Final = 10_000
 ROWS: Final = 2_000_000
 BATCH_ROWS: Final = 200_000
 PARTITIONS: Final = 2
-HEAVY_ROWS: Final = 1_500_000
-HEAVY_BATCH: Final = 150_000
+HEAVY_BATCH: Final = 300_000
+HEAVY_ROWS: Final = 16 * HEAVY_BATCH
+COLD_BATCHES: Final = 6
+"""Those that are not counted: processes start, and the JVM has yet to compile what it runs."""
 MANY: Final = (1, 4, 16, 64)
 FEW_BATCHES: Final = 10
+MORE_BAR: Final = 1.7
+SHARE: Final = 0.5
+GROUPS: Final = Path("/sys/fs/cgroup/cpu")
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -53,12 +60,55 @@ def report() -> None:
             print_partitions(session)
         with on_cores(1):
             one = heavy_speed(Path(folder))
+    print_more("1 core", one, two)
+    print(f"the same by hand, on 2 cores: {by_hand:,.0f} rows/s; ours is {two / by_hand:.2f} of it")
+    print_shares()
+
+
+def print_more(what: str, one: float, two: float) -> None:
+    """What the second of two brings."""
+    missed = "" if two / one >= MORE_BAR else "  MISSED"
     print(
-        f"a function that takes long: {one:,.0f} rows/s on 1 core, {two:,.0f} on 2: {two / one:.2f}"
+        f"a function that takes long: {one:,.0f} rows/s on {what}, {two:,.0f} on two: "
+        f"{two / one:.2f}, bar {MORE_BAR:g}{missed}"
     )
-    print(
-        f"the same by hand, on 2 cores: {by_hand:,.0f} rows/s; ours is {two / by_hand:.2f} of it\n"
-    )
+
+
+def print_shares() -> None:
+    """The same on workers that leave the driver a core, however many there are."""
+    if not os.access(GROUPS, os.W_OK):
+        print(f"workers with a share of a core: {GROUPS} cannot be written to\n")
+        return
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sharing(SHARE) as workers,
+        standalone_cluster(Path(folder), workers=workers) as place,
+    ):
+        os.environ.update(place.environment)
+        speeds = {}
+        for cores in (2, 1):
+            with on_cores(cores):
+                speeds[cores] = heavy_speed(Path(folder))
+    print_more(f"{SHARE:g} of a core", speeds[1], speeds[2])
+    print()
+
+
+@contextmanager
+def sharing(share: float) -> Iterator[list[Host]]:
+    """Hosts whose processes, and what these start, have so much of a core each, and no more."""
+    groups = [GROUPS / f"penstock-{each.address}" for each in WORKERS]
+    try:
+        for group in groups:
+            group.mkdir()
+            period = int((group / "cpu.cfs_period_us").read_text())
+            (group / "cpu.cfs_quota_us").write_text(str(int(period * share)))
+        yield [
+            Host(each.address, ("sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"))
+            for each, group in zip(WORKERS, groups, strict=True)
+        ]
+    finally:
+        for group in groups:
+            group.rmdir()  # whose processes have ended
 
 
 @contextmanager
@@ -224,9 +274,8 @@ def heavy_speed(folder: Path) -> float:
     best = 0.0
     for attempt in range(2):
         out = folder / f"heavy-{time.monotonic_ns()}-{attempt}"
-        began = time.perf_counter()
         flow.map_batches(heavy).write("parquet", path=str(out)).run_sync()
-        best = max(best, HEAVY_ROWS / (time.perf_counter() - began))
+        best = max(best, steady_speed(out))
     return best
 
 
@@ -238,19 +287,31 @@ def heavy_by_hand(session: SparkSession, folder: Path) -> float:
         frame = session.readStream.format("rate-micro-batch").option("rowsPerBatch", HEAVY_BATCH)
         rows = frame.option("numPartitions", PARTITIONS).load()
         named = rows.selectExpr("value AS number", "CAST(value AS double) AS value")
-        began = time.perf_counter()
         query = (
             named.mapInArrow(each_heavy, SCHEMA)
             .writeStream.format("parquet")
             .option("checkpointLocation", str(folder / f"hand-{attempt}-checkpoint"))
             .start(str(out))
         )
-        while sum(each["numInputRows"] for each in query.recentProgress) < HEAVY_ROWS:
+        while len(times_of_batches(out)) < HEAVY_ROWS // HEAVY_BATCH:
             assert query.isActive, query.exception()
-            time.sleep(0.02)
-        best = max(best, HEAVY_ROWS / (time.perf_counter() - began))
+            time.sleep(0.1)
         query.stop()
+        best = max(best, steady_speed(out))
     return best
+
+
+def steady_speed(out: Path) -> float:
+    """Rows per second once all processes have warmed up."""
+    times = times_of_batches(out)[COLD_BATCHES - 1 : HEAVY_ROWS // HEAVY_BATCH]
+    return HEAVY_BATCH * (len(times) - 1) / (times[-1] - times[0])
+
+
+def times_of_batches(out: Path) -> list[float]:
+    """When Spark has noted the files of each batch, in order."""
+    notes = (out / "_spark_metadata").glob("[0-9]*")
+    found = {int(note.name.partition(".")[0]): note.stat().st_mtime for note in notes}
+    return [found[batch] for batch in sorted(found)]
 
 
 # More partitions.

@@ -20,7 +20,16 @@ from penstock.java import java_home
 from tests.faults.processes import MARK, marked
 from tests.style.project import ROOT
 
-__all__ = ["MASTER", "REMOTE", "SERVER", "Host", "Place", "connect_server", "standalone_cluster"]
+__all__ = [
+    "MASTER",
+    "REMOTE",
+    "SERVER",
+    "WORKERS",
+    "Host",
+    "Place",
+    "connect_server",
+    "standalone_cluster",
+]
 
 MASTER: Final = "PENSTOCK_TEST_MASTER"
 REMOTE: Final = "PENSTOCK_TEST_REMOTE"

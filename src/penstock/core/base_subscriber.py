@@ -48,6 +48,15 @@ class BaseSubscriber:
 
         One that was not asked for ends the stream, unless there is room for an ``unasked`` one.
         """
+        if self._admitted < self._asked and not self._closed and self._subscription is not None:
+            # No lock, which would cost more than all the rest: signals come one after the other
+            # (1.3), so nobody else counts here, and one that a cancel overtakes came before it.
+            self._admitted += 1
+            return True
+        return self._admit_exception(unasked)
+
+    def _admit_exception(self, unasked: bool) -> bool:
+        """The same, with the lock, for any element that is not simply one that was asked for."""
         with self._lock:
             if self._closed:
                 return False  # 2.8: it was on its way when we cancelled
