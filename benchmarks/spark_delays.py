@@ -24,7 +24,7 @@ SCHEMA: Final = "number long, name string, value double"
 ROUNDS: Final = 3
 COLD_ROUNDS: Final = 4
 """Before the JVM has compiled what it runs for a small batch, for either side."""
-WARM_ROUNDS: Final = 5
+WARM_ROUNDS: Final = 9
 SMALL: Final = 20
 SLOW_ROWS: Final = 10_000
 AT_ONCE: Final = 500
