@@ -21,17 +21,40 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_what_comes_by_a_connection_is_read_as_it_was_sent() -> None:
-    sent = bytes(range(256)) * 1_000
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(server.getsockname()) as sender,
-    ):
-        receiver, _ = server.accept()
-        with receiver, io.BufferedReader(PromptReceipts(receiver)) as stream:
-            sender.sendall(sent)
-            sender.shutdown(socket.SHUT_WR)
-            assert stream.read(3) + stream.read() == sent
+def tcp_connection() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        sender = socket.create_connection(server.getsockname())
+        return sender, server.accept()[0]
+
+
+@pytest.mark.parametrize("connect", [tcp_connection, socket.socketpair])
+def test_what_comes_by_a_connection_is_read_as_it_was_sent(
+    connect: Callable[[], tuple[socket.socket, socket.socket]],
+) -> None:
+    sent = bytes(range(256)) * 100
+    sender, receiver = connect()
+    with sender, receiver, io.BufferedReader(PromptReceipts(receiver)) as stream:
+        sender.sendall(sent)
+        sender.shutdown(socket.SHUT_WR)
+        assert stream.read(3) + stream.read() == sent
+
+
+@pytest.mark.full
+@pytest.mark.timeout(300)
+def test_spark_may_take_sockets_of_the_file_system() -> None:
+    program = """if True:
+        from penstock import Flow
+        from penstock.spark.session.spark_session import SparkSettings, spark_session
+
+        options = {"spark.python.unix.domain.socket.enabled": "true"}
+        spark_session(SparkSettings(options=options))
+        rows = Flow.range(3).map(lambda number: (number,)).on_spark("number long").rows()
+        print(rows.map(lambda row: row.number).to_list().run_sync())
+    """
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.stdout.strip() == "[0, 1, 2]", ended.stderr
 
 
 def about_the_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

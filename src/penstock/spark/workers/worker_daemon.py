@@ -2,7 +2,8 @@
 
 For each task Spark sends a worker two small messages, and its system holds the second one back
 until that of the worker has acknowledged the first. That one waits for 40 ms in case the worker
-answers, which it does not. Here it is told not to wait.
+answers, which it does not. Here it is told not to wait. Sockets in the file system, which Spark can
+be told to take instead, do not wait anyway.
 
 After each task a worker looks for garbage, among all that it has ever imported, for 25 ms. Here
 what was imported for the first task is left out.
@@ -40,6 +41,7 @@ class PromptReceipts(io.RawIOBase):
     def __init__(self, connection: socket.socket) -> None:
         super().__init__()
         self._connection = connection
+        self._option = None if connection.family == socket.AF_UNIX else QUICKACK
 
     def readable(self) -> bool:
         """It is."""
@@ -48,8 +50,8 @@ class PromptReceipts(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Wait for the next part."""
         size = self._connection.recv_into(buffer)
-        if QUICKACK is not None:
-            self._connection.setsockopt(socket.IPPROTO_TCP, QUICKACK, 1)
+        if self._option is not None:
+            self._connection.setsockopt(socket.IPPROTO_TCP, self._option, 1)
         return size
 
 
