@@ -154,6 +154,8 @@ def a_hop_from_a_flow_that_does_not_end(env: Environment) -> None:
     subscriber.request(4)
     env.settle()  # nothing but the elements themselves can have woken the other side
     assert subscriber.elements == [0, 1, 2]
+    subscriber.cancel()  # what does not end is else closed by the garbage collector
+    env.settle()
 
 
 def a_cancel_against_an_element_of_another_flow(env: Environment) -> None:
