@@ -6,13 +6,23 @@ import threading
 from abc import ABC, abstractmethod
 from contextvars import Context, copy_context
 from functools import partial
+from typing import Any, Final
+from weakref import ref
 
-from penstock.runtime import Executor, NewLock, Task
+from penstock.runtime import CallingThread, Executor, NewLock, Task
 from penstock.runtime.executor import ReentrantLock
 
 __all__ = ["Drain"]
 
 IDLE, RUNNING, AGAIN = range(3)
+HERE: Final[Executor] = CallingThread()
+
+
+def outlived(_: ref[Any]) -> None:
+    """A reference that has a callback is cleared first, in every version of Python.
+
+    Without one it may last until all finalizers have run.
+    """
 
 
 class HandOver:
@@ -35,10 +45,12 @@ class Drain(ABC):
 
     Without an executor the work runs on the thread that wakes. With one, each round is a separate
     task, so that other tasks get their turn, and runs with the context variables of the place where
-    the drain was made.
+    the drain was made. What is garbage has its last round on the thread of the garbage collector.
     """
 
     __slots__ = (
+        "__weakref__",
+        "_alive",
         "_context",
         "_executor",
         "_handing_over",
@@ -51,7 +63,10 @@ class Drain(ABC):
         self._progress = IDLE
         self._executor = executor
         self._handing_over: HandOver | None = None
-        self._context: Context | None = copy_context() if executor is not None else None
+        self._context: Context | None = None
+        if executor is not None:
+            self._context = copy_context()
+            self._alive = ref(self, outlived)
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -113,7 +128,6 @@ class Drain(ABC):
             return True
 
     def _hand_over(self) -> None:
-        assert self._executor is not None
         me = HandOver(threading.get_ident())
         outer = self._handing_over
         if outer is not None and outer.thread == me.thread:
@@ -123,7 +137,7 @@ class Drain(ABC):
         try:
             while me.again:
                 me.again = False
-                self._executor.execute(self._one_round())
+                self._place().execute(self._one_round())
         except Exception as error:
             try:
                 self._rejected(error)
@@ -135,6 +149,12 @@ class Drain(ABC):
         finally:
             if self._handing_over is me:
                 self._handing_over = None
+
+    def _place(self) -> Executor:
+        # The collector clears weak references to garbage before it closes the first generator in
+        # it, which may wake us. No other thread may then touch what it is about to close.
+        assert self._executor is not None
+        return self._executor if self._alive() is not None else HERE
 
     def _one_round(self) -> Task:
         assert self._context is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -128,3 +129,47 @@ def test_an_interrupt_of_the_thread_upstream_of_a_boundary_cancels_the_run(forei
     assert closed == ["closed"]
     assert hop.explain().runs == ()
     subscriber.assert_not_ended()
+
+
+# A stream that nobody has ended is closed when nobody can reach it any more.
+
+
+class Abandoned:
+    """A stream that was subscribed to on an executor, read up to its wait, and dropped."""
+
+    def __init__(self, over: Callable[[Flow[int], VirtualTime], Flow[int]]) -> None:
+        self.executor = VirtualTime()
+        self.closed: list[str] = []
+        self._read(over(Flow.concat(Flow.from_iterable(self), Flow.never()), self.executor))
+
+    def __iter__(self) -> Iterator[int]:
+        try:
+            yield from range(1_000)
+        finally:
+            self.closed.append("the source")
+
+    def _read(self, flow: Flow[int]) -> None:
+        subscriber = ManualSubscriber[int](request=4)
+        flow.subscribe(subscriber)
+        self.executor.run()
+        subscriber.assert_elements(0, 1, 2, 3)
+
+
+@pytest.mark.parametrize(
+    "over",
+    [
+        lambda flow, executor: flow.subscribe_on(executor),
+        lambda flow, executor: flow.publish_on(executor, prefetch=2),
+        lambda flow, executor: flow.subscribe_on(executor).publish_on(executor, prefetch=2),
+        lambda flow, executor: flow.subscribe_on(executor).window(2).flat_map(lambda each: each),
+        lambda flow, executor: Flow.merge(flow.subscribe_on(executor), Flow.never()),
+    ],
+    ids=["subscribe_on", "publish_on", "both", "window", "merge"],
+)
+def test_what_is_collected_is_closed_by_the_collector_and_by_no_other_thread(
+    over: Callable[[Flow[int], VirtualTime], Flow[int]],
+) -> None:
+    stream = Abandoned(over)
+    gc.collect()
+    assert stream.closed == ["the source"]
+    assert stream.executor.idle

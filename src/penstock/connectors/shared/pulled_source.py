@@ -169,7 +169,7 @@ class FetchSubscription(BaseSubscription[T]):
     """The subscription to a reading: fetches what is wanted, on a thread of its own."""
 
     __slots__ = (
-        "__weakref__", "_connected", "_gone", "_most", "_pool", "_reading", "_reconnecting",
+        "_connected", "_gone", "_most", "_pool", "_reading", "_reconnecting",
     )  # fmt: skip
 
     def __init__(

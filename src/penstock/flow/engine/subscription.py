@@ -46,7 +46,7 @@ class FlowSubscription(BaseSubscription[T], RunContext, RunPart):
     """
 
     __slots__ = (
-        "__weakref__", "_mailbox", "_own_context", "_resting_at", "_source", "delivered", "part_of",
+        "_mailbox", "_own_context", "_resting_at", "_source", "delivered", "part_of",
         "plan", "requested", "rests_since", "thread", *RUN_FIELDS,
     )  # fmt: skip
 
