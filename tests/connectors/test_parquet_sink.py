@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -12,6 +14,8 @@ import pyarrow
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock import Flow
 from penstock.connectors import Writer, write_parquet
@@ -95,6 +99,55 @@ def test_a_source_may_fill_one_dictionary_again_and_again(folder: Path) -> None:
         sink(row)
     sink.close()
     assert seen(folder) == [{"n": number, "twice": 2 * number} for number in range(6_000)]
+
+
+ROWS: list[Any] = [
+    {"n": 1, "m": "a"},
+    {"n": 2, "m": "b"},
+    {"n": 3, "m": "c"},
+    {"m": "in another order", "n": 4},
+    OrderedDict(n=5, m="of another class"),
+    pyarrow.RecordBatch.from_pydict({"n": [6, 7], "m": ["in a", "batch"]}),
+    {"n": 8, "other": "columns"},
+    {"n": 9, "m": "one column", "more": True},
+    (10, "without names"),
+]
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(ROWS), max_size=7), max_size=4),
+    st.integers(min_value=1, max_value=6),
+)
+def test_many_at_once_are_as_many_one_by_one(portions: list[list[Any]], file_rows: int) -> None:
+    with TemporaryDirectory() as place:
+        singly, together = Path(place, "singly"), Path(place, "together")
+        ended = given_to(write_parquet(singly, file_rows=file_rows), portions, at_once=False)
+        assert (
+            given_to(write_parquet(together, file_rows=file_rows), portions, at_once=True) == ended
+        )
+        assert files_in(together) == files_in(singly)
+
+
+def given_to(writer: Writer, portions: list[list[Any]], *, at_once: bool) -> str:
+    """How it ended."""
+    sink: Any = writer.sink
+    sink.open(None)
+    try:
+        for portion in portions:
+            if at_once:
+                sink.give_all(portion)
+            else:
+                for element in portion:
+                    sink(element)
+    except ValueError as error:
+        return str(error)
+    finally:
+        sink.close()
+    return "well"
+
+
+def files_in(folder: Path) -> dict[str, list[Any]]:
+    return {path.name: pyarrow.parquet.read_table(path).to_pylist() for path in folder.iterdir()}
 
 
 def with_dictionary(path: Path) -> list[str]:

@@ -150,6 +150,10 @@ class BaseSubscriber:
         except Exception as error:
             self.fail(RuleViolation("3.16", f"request({missing}) raised {shorten(error)}"))
 
+    def until_refill(self, taken: int) -> int:
+        """How many more are taken before ``refill`` asks for a portion, at least one."""
+        return max(self._asked - self.capacity // 4 - taken, 1)
+
     def cancel(self) -> None:
         """The stream is no longer needed, whether or not it has begun (rule 2.6)."""
         with self._lock:

@@ -6,13 +6,13 @@ import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from itertools import repeat, starmap
 from time import monotonic
 from typing import Final, Generic, TypeVar
 
 from penstock.api import UNBOUNDED, Subscription
 from penstock.core.base_subscriber import BaseSubscriber
 from penstock.core.base_subscription import COMPLETED
-from penstock.core.buffer import BoundedBuffer
 from penstock.core.checks import require_element, require_error
 from penstock.core.drain import Drain
 from penstock.runtime import Executor, NewLock, report_undelivered
@@ -162,7 +162,8 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
         self._prefetch = prefetch
         self._largest = max(prefetch, largest)
         self._clock = clock
-        self._inbox: BoundedBuffer[T] = BoundedBuffer(self._largest, new_lock)
+        self._arrived: deque[T] = deque()  # bounded by what was asked for
+        self._peak = 0
         self._taken = 0
         self._stopped = False
         self._finished = False
@@ -200,12 +201,12 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
     @property
     def buffered(self) -> int:
         """Elements that have come and wait to be taken."""
-        return len(self._inbox)
+        return len(self._arrived)
 
     @property
     def peak(self) -> int:
         """The most elements that ever waited at once."""
-        return self._inbox.peak
+        return max(self._peak, len(self._arrived))
 
     # The publisher's signals only leave something for the drain, whose lock publishes it safely to
     # the executor's thread (2.11).
@@ -220,7 +221,7 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
         if element is None:  # asked here, so that no element costs a call
             require_element(element)
         if self._base_subscriber.admit():
-            self._inbox.put(element)  # there is room for all that was asked for
+            self._arrived.append(element)
         self.wake()
 
     def on_error(self, error: Exception) -> None:
@@ -237,7 +238,7 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
     def _work(self) -> None:
         if self._finished:
             return  # late signals, or a late stop
-        # Asked first: then the inbox holds all elements before the end, and before a flush.
+        # Asked first: then all elements before the end, and before a flush, have arrived.
         ending, flushes = self._base_subscriber.ending, len(self._flushes)
         try:
             self._take_elements()
@@ -265,16 +266,30 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
 
     def _take_elements(self) -> None:
         self._ask()
-        elements = self._inbox.take()
+        count = left = len(self._arrived)  # only this drain takes them out
+        self._peak = max(self._peak, count)
         began = self._clock()
-        for element in elements:
-            if self._stopped or not self._wants_more_after(element):
+        while left:
+            portion = min(left, self._base_subscriber.until_refill(self._taken))
+            if not self._receive_all(self._take(portion)):
                 self._stopped = True
                 return
-            self._taken += 1
+            left -= portion
+            self._taken += portion
             self._ask()
         if self._largest > self._prefetch:
-            self._adapt(len(elements), self._clock() - began)
+            self._adapt(count, self._clock() - began)
+
+    def _take(self, count: int) -> list[T]:
+        """Take out the oldest; not all at once, since more may arrive meanwhile."""
+        return list(starmap(self._arrived.popleft, repeat((), count)))
+
+    def _receive_all(self, elements: list[T]) -> bool:
+        """Hand elements to the user, one by one; whether that goes on."""
+        for element in elements:
+            if self._stopped or not self._wants_more_after(element):
+                return False
+        return True
 
     def _adapt(self, count: int, seconds: float) -> None:
         """Make room for more if much was taken in little time, and for less if it took long."""
@@ -296,9 +311,9 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
         self._finished = True
         if ending is not COMPLETED:
             self._failure = ending
-        self._inbox.take()
         try:
             self._finish(ending)
         finally:
+            self._arrived.clear()  # not before the stream is cancelled: more may arrive until then
             self._over.set()
             self._flushed(len(self._flushes))

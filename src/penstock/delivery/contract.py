@@ -40,7 +40,8 @@ class BatchSink(Protocol):
     ``begin`` of the same batch, and by a crash: the batch comes again.
 
     A sink that also has ``check(epoch) -> str`` says in a few words what ``open`` would do, or
-    raises what that would; it touches nothing, and ``penstock check`` prints it.
+    raises what that would; it touches nothing, and ``penstock check`` prints it. One that also has
+    ``give_all(elements)`` may be given many at once by a ``Writer``, as if one by one.
     """
 
     level: Level

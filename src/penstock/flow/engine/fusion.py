@@ -45,7 +45,7 @@ class FusedOutput(Enum):
 
     DELIVER = "to the subscriber, within demand; yields only where it cannot go on"
     DELIVER_ALL = "to a subscriber whose demand has no bound"
-    HAND_OVER = "to another flow, within demand; wakes it if it waits"
+    HAND_OVER = "to the queue of another flow or a sink, within demand; wakes it if it waits"
     ITERATE = "to the caller who pulls"
     UNINTERRUPTED = "to the caller who pulls, and never cancels from another thread"
 

@@ -229,7 +229,7 @@ class ClosingTasks:
 
 
 class QueueReceiver(ABC):
-    """Takes the elements of another flow without a call for each of them.
+    """Takes the elements of a flow without a call for each of them.
 
     They are appended to ``arrived``; while it is ``waiting``, ``notify`` follows.
     """
