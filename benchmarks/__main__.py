@@ -50,6 +50,7 @@ LONG = {
     "s3": "journal_on_s3",
     "tables": "tables",
     "lake": "lake",
+    "writers": "writers",
     "dataframe": "dataframe",  # Spark
     "endurance": "endurance",  # takes a minute or two
 }

@@ -39,7 +39,6 @@ FILES: Final = 4
 WRITTEN_ROWS: Final = 50_000
 COMMITS: Final = (1_000, 5_000)
 """The rows of a commit, one by one."""
-FLOW_ROWS: Final = 200_000
 ARROW_ROWS: Final = 500_000
 ARROW_BATCH: Final = 50_000
 ROUNDS: Final = 3
@@ -197,16 +196,8 @@ def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
             iceberg_alone, lambda place: write_iceberg(catalog, f"lake.ours{place}"), BY_ROW,
         ),
     }  # fmt: skip
-    whole = table(FLOW_ROWS).to_pylist()
     arrow = [[each] for each in batches]
-    cases = {
-        "write Parquet, from a flow": Beside(
-            FLOW_ROWS,
-            partial(given_alone, partial(parquet_alone, folder), gathered, [whole], places),
-            lambda: from_a_flow(whole, write_parquet(folder / next(places))),
-            BY_ROW,
-        )
-    }
+    cases: dict[str, Beside] = {}
     for name, (alone, make, bar) in ways.items():
         for commit in COMMITS:
             portions = [rows[start : start + commit] for start in range(0, WRITTEN_ROWS, commit)]
@@ -241,13 +232,6 @@ def given_alone(
 ) -> None:
     """The library has tables only."""
     alone(map(made, batches), next(places))
-
-
-def from_a_flow(rows: list[Any], writer: Writer) -> None:
-    """As a program without Spark does."""
-    Flow.from_iterable(rows).subscribe(writer)
-    writer.wait()
-    assert writer.error is None
 
 
 def given(make: Callable[[str], Writer], batches: list[Any], places: Iterator[str]) -> None:

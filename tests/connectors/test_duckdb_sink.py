@@ -54,6 +54,14 @@ def test_elements_become_rows_as_they_are(file: Path) -> None:
     assert found(file)[-1] == ("BOS", 1.0)
 
 
+def test_the_types_are_those_of_all_rows_that_come_first(file: Path) -> None:
+    rows = [{"n": number, "late": None} for number in range(30)]
+    written(write_duckdb(file, "flights"), *rows, {"n": 30, "late": 1.5})
+    assert found(file, "SELECT typeof(late), count(*), sum(late) FROM flights GROUP BY 1") == [
+        ("DOUBLE", 31, 1.5)
+    ]
+
+
 def test_values_keep_their_types(file: Path) -> None:
     row = {
         "a": 1, "b": "x", "c": 2.5, "d": datetime(2020, 1, 1, tzinfo=UTC), "e": date(2020, 1, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import threading
 from functools import partial
@@ -180,6 +181,21 @@ def test_an_element_with_other_columns_cancels_and_is_reported(
     publisher.await_cancelled()
     assert words in str(writer.error)
     assert len(reports) == 1
+
+
+def test_the_lines_before_one_that_cannot_be_written_are(file: Path) -> None:
+    writer = write_json_lines(file)
+    with collect_undelivered():
+        Flow.of(*range(100), float("nan"), 101).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    assert str(writer.error).startswith("nan has no form in JSON")
+    assert file.read_text().splitlines() == [str(number) for number in range(100)]
+
+
+def test_lines_of_any_number_and_size_come_in_their_order(file: Path) -> None:
+    lines = ["x" * (number * 37 % 5_000) for number in range(3_000)]
+    written(write_json_lines(file), *lines)
+    assert [json.loads(line) for line in file.read_text().splitlines()] == lines
 
 
 def test_a_disk_that_is_full_cancels_and_is_reported() -> None:

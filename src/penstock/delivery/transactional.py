@@ -141,6 +141,20 @@ class TransactionalSink(ABC):
         else:
             self._take_other(element)
 
+    def give_all(self, elements: Sequence[Any]) -> None:
+        """Take many, which is the same as one by one and takes less time."""
+        taken = 0
+        while taken < len(elements):
+            some = elements[taken : taken + max(self._commit_rows - self._held, 1)]
+            taken += len(some)
+            if self._in_batch or set(map(type, some)) != {dict}:
+                for element in some:
+                    self(element)
+            else:
+                self._elements.extend(some)
+                self._make_rows()  # now: one that fails is to be known now
+                self._pass_on()
+
     def _take_other(self, element: Any) -> None:
         if type(element) not in self._row_types and self.is_block(element):
             self._make_rows()
@@ -166,12 +180,15 @@ class TransactionalSink(ABC):
         self._more += rows - 1
         self._pass_on()
 
+    @property
+    def _held(self) -> int:
+        return len(self._chunk) + self._more
+
     def _pass_on(self) -> None:
-        held = len(self._chunk) + self._more
         if self._in_batch:
-            if held >= self._chunk_rows:
+            if self._held >= self._chunk_rows:
                 self._insert_chunk()
-        elif held >= self._commit_rows or self._clock() - self._last_commit >= COMMIT_SECONDS:
+        elif self._held >= self._commit_rows or self._clock() - self._last_commit >= COMMIT_SECONDS:
             self._commit(None)  # at once: a pause of the stream must not lock others out
 
     def commit(self, batch: int) -> None:
@@ -204,11 +221,25 @@ class TransactionalSink(ABC):
         self._last_commit = self._clock()
 
     def _make_rows(self) -> None:
-        """Make rows of the elements that wait for it; if that fails, they are still here."""
-        if self._elements:
-            rows_of = self.rows_of if self._has_others else self.rows_of_dicts
-            self._chunk.extend(rows_of(self._elements))
-            self._elements, self._has_others = [], False
+        """Make rows of the elements that wait for it.
+
+        If that fails in a batch, all is given up; without one, those before it stay.
+        """
+        if not self._elements:
+            return
+        elements, self._elements = self._elements, []
+        rows_of = self.rows_of if self._has_others else self.rows_of_dicts
+        self._has_others = False
+        try:
+            rows = rows_of(elements)
+        except Exception:
+            if self._in_batch:
+                raise
+            for element in elements:
+                self._chunk.append(self.row_of(element))
+        else:
+            self._chunk.extend(rows)
+            self._more += len(elements) - len(rows)  # where some are one object
 
     def _insert_chunk(self) -> None:
         self._make_rows()

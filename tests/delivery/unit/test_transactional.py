@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 
@@ -101,6 +103,64 @@ def test_without_batches_rows_are_committed_by_number_by_time_and_at_the_end() -
     log(6)
     log.close()
     assert log.told[7:] == ["start", [6], "commit", "disconnect"]
+
+
+class Choosy(Log):
+    """Refuses some rows, and makes one object of others."""
+
+    def row_of(self, element: Any) -> Any:
+        if element == {"n": 13}:
+            raise ValueError("13 brings bad luck")
+        return element
+
+    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
+        rows = self.rows_of(elements)
+        return [rows] if len(rows) > 2 else rows  # ``insert`` writes all of them down alike
+
+    def insert(self, rows: Sequence[Any]) -> None:
+        flat: list[Any] = []
+        for row in rows:
+            flat.extend(row if isinstance(row, list) else [row])
+        self.tell(flat)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([{"n": 1}, {"n": 2}, (3,), {"n": 13}]), max_size=7)),
+    st.integers(min_value=1, max_value=5),
+)
+def test_many_at_once_are_as_many_one_by_one(portions: list[list[Any]], commit_rows: int) -> None:
+    together, singly = Choosy(commit_rows=commit_rows), Choosy(commit_rows=commit_rows)
+
+    def given_singly(portion: list[Any]) -> None:
+        for element in portion:
+            singly(element)
+
+    words = given_to(together, together.give_all, portions)
+    assert words == given_to(singly, given_singly, portions)
+    assert together.told == singly.told
+
+
+def given_to(log: Log, give: Callable[[list[Any]], None], portions: list[list[Any]]) -> str:
+    """How it ended."""
+    log.open(None)
+    try:
+        for portion in portions:
+            give(portion)
+    except ValueError as error:
+        return str(error)
+    finally:
+        log.close()
+    return "well"
+
+
+def test_many_at_once_in_a_batch_are_as_many_one_by_one() -> None:
+    log = Log()
+    log.open(Epoch.begun())
+    log.begin(0)
+    log.give_all([{"n": 0}, {"n": 1}, {"n": 2}])
+    assert log.told == ["connect", "start", [{"n": 0}, {"n": 1}]]
+    log.commit(0)
+    assert log.told[3:] == [[{"n": 2}], "mark", "commit"]
 
 
 def test_a_mark_that_somebody_else_has_stored_meanwhile_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Final
 
@@ -103,6 +104,14 @@ class Columns:
             return cls(names, [[*map(itemgetter(name), elements)] for name in names])
         except KeyError:
             return None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Columns]) -> Columns:
+        """The values of several, at least one, with the same columns."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = zip(*(part.values for part in parts), strict=True)
+        return cls(parts[0].names, [[*chain.from_iterable(each)] for each in columns])
 
     def table(self, schema: pa.Schema | None = None, types: Sequence[str] = ()) -> pa.Table:
         """As an Arrow table: of a schema, whose columns are of these types, or as they are."""

@@ -150,8 +150,8 @@ class DuckdbTable(TransactionalSink):
         """Add rows and batches, in their order."""
         for kind, some in groupby(rows, kind_of):
             if kind is Columns:
-                for columns in some:
-                    self._add(columns.table(self._schema, self._types))
+                columns = Columns.joined([*some])
+                self._add(columns.table(self._schema, self._types))
             elif kind is pa.Table:
                 for _, alike in groupby(map(as_table, some), lambda table: table.schema):
                     self._add(pa.concat_tables(alike))
@@ -262,7 +262,9 @@ class DuckdbTable(TransactionalSink):
         if kind is pa.Table:
             table = as_table(first.slice(0, 0))
         elif kind is Columns:
-            table = first.table()
+            table = Columns.joined(
+                [some for some in self._chunk if kind_of(some) is Columns]
+            ).table()
         else:
             rows = [row for row in self._chunk if kind_of(row) is tuple]
             table = Columns.of_rows(self._shape.names, rows).table()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
-from io import StringIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -233,18 +232,31 @@ def write_csv(
         rotate_bytes=rotate_bytes,
         rotate_every=rotate_every,
     )
+    text_of = CsvText()
     return Writer(
         TextFile(
             place,
-            lambda element: csv_text(values_of(SINK, names, element)),
-            head=csv_text(names),
+            lambda element: text_of(values_of(SINK, names, element)),
+            head=text_of(names),
             line_end=LINE_END,
         )
     )
 
 
-def csv_text(values: Iterable[Any]) -> str:
-    """Values as a line, without its end."""
-    text = StringIO()
-    csv.writer(text, lineterminator=LINE_END).writerow(values)  # which it quotes within a value
-    return text.getvalue().removesuffix(LINE_END)
+class CsvText:
+    """Makes lines, without their ends, which are quoted within a value. For one thread at a time.
+
+    It is the file of its own ``csv.writer``: ``writerow`` returns what ``write`` does.
+    """
+
+    def __init__(self) -> None:
+        self._row: Any = csv.writer(self, lineterminator=LINE_END)
+
+    def __call__(self, values: Iterable[Any]) -> str:
+        """Values as a line."""
+        line: str = self._row.writerow(values)
+        return line.removesuffix(LINE_END)
+
+    def write(self, text: str) -> str:
+        """What the writer has made."""
+        return text

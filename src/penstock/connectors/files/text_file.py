@@ -34,7 +34,7 @@ from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
 __all__ = ["TextFile"]
 
 CHUNK_BYTES: Final = 1 << 16
-"""So much of a batch is gathered before it is written."""
+"""So much is gathered before it is written."""
 
 
 class TextFile:
@@ -92,12 +92,27 @@ class TextFile:
 
     def __call__(self, element: Any) -> None:
         """Take an element; without batches, the system has it when this returns."""
-        line = f"{self._text_of(element)}{self._line_end}".encode()
+        self._gather(element)
         if not self._progress.in_batch:
-            self._write(line)
+            self._write_gathered()
             if self._progress.epoch is None:  # else it is to be told of batches, which count
                 self._rotate_if_due(None)
+
+    def give_all(self, elements: list[Any]) -> None:
+        """Take many; those before one that cannot be written are."""
+        if self._place.rotation is not None:  # which may be due after any of them
+            for element in elements:
+                self(element)
             return
+        try:
+            for element in elements:
+                self._gather(element)
+        finally:
+            if not self._progress.in_batch:
+                self._write_gathered()
+
+    def _gather(self, element: Any) -> None:
+        line = f"{self._text_of(element)}{self._line_end}".encode()
         self._gathered.append(line)
         self._gathered_bytes += len(line)
         if self._gathered_bytes >= CHUNK_BYTES:
