@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 from penstock import Flow
+from penstock.connectors import Writer
 from penstock.testing import ManualSubscriber
 
-__all__ = ["Beside", "Case", "held_by", "print_beside"]
+__all__ = ["Beside", "Case", "from_a_flow", "held_by", "print_beside"]
 
 Case: TypeAlias = Callable[[], object]
 
@@ -52,6 +53,13 @@ def timed(case: Case) -> float:
     began = time.process_time()
     case()
     return time.process_time() - began
+
+
+def from_a_flow(elements: Iterable[Any], writer: Writer) -> None:
+    """Write them as a program without Spark does."""
+    Flow.from_iterable(elements).subscribe(writer)
+    writer.wait()
+    assert writer.error is None
 
 
 def held_by(

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
+from benchmarks.beside import from_a_flow
 from penstock.connectors import read_kafka, write_kafka
 from penstock.connectors.kafka.reading import DEFAULTS
 from penstock.connectors.kafka.topic import DEFAULTS as WRITING
@@ -37,6 +38,7 @@ BARS: Final = {
     "read_kafka()": ("bare poll() and json.loads", "cpu", 0.7),
     "read_kafka(batches=True)": ("bare consume(1000)", "cpu", 0.9),
     "write_kafka, batches of 1,000": ("bare transactions of 1,000", "wall", 0.9),
+    "write_kafka, a flow": ("bare produce()", "cpu", 0.7),
 }
 """What each is compared with, by which clock, and the least ratio."""
 
@@ -76,6 +78,8 @@ def report() -> None:
             "read_kafka(batches=True)": lambda: read_in_batches(kafka, topic),
             "bare transactions of 1,000": lambda: written_bare(kafka),
             "write_kafka, batches of 1,000": lambda: written(kafka),
+            "bare produce()": lambda: produced_bare(kafka),
+            "write_kafka, a flow": lambda: produced(kafka),
         }
         best = dict.fromkeys(cases, Speed(0.0, 0.0))
         for _ in range(ROUNDS):
@@ -211,6 +215,34 @@ def written(kafka: Kafka) -> Speed:
     speed = begun.speed(WRITTEN)
     sink.close()
     return speed
+
+
+def produced_bare(kafka: Kafka) -> Speed:
+    """The client alone, without transactions."""
+    topic, refused = kafka.create(), list[KafkaError]()
+    begun = Stopwatch()
+    producer = Producer(
+        {
+            **WRITING,
+            "bootstrap.servers": kafka.servers,
+            "enable.idempotence": True,
+            "delivery.report.only.error": True,
+            "on_delivery": lambda error, message: refused.append(error),
+        }
+    )
+    for number in range(WRITTEN):
+        producer.produce(topic, value_of(number))
+        producer.poll(0)
+    producer.flush()
+    assert not refused
+    return begun.speed(WRITTEN)
+
+
+def produced(kafka: Kafka) -> Speed:
+    """By our sink, at the end of a flow."""
+    begun = Stopwatch()
+    from_a_flow(range(WRITTEN), write_kafka(kafka.servers, kafka.create(), encode=value_of))
+    return begun.speed(WRITTEN)
 
 
 # A subscriber that asks for no more.

@@ -15,7 +15,7 @@ import nats
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext, api
 
-from benchmarks.beside import Beside, held_by, print_beside
+from benchmarks.beside import Beside, from_a_flow, held_by, print_beside
 from penstock.connectors import read_jetstream, write_jetstream
 from penstock.delivery import Epoch
 from tests.servers.nats import NatsServer, running_nats
@@ -124,7 +124,7 @@ def writing(
     server: NatsServer, jetstream: JetStreamContext, runner: asyncio.Runner
 ) -> dict[str, Beside]:
     """The same, the other way, with two marks for each batch."""
-    for name in ("bare", "ours"):
+    for name in ("bare", "ours", "theirs"):
         runner.run(jetstream.add_stream(name=name, subjects=[name]))
     runner.run(jetstream.create_key_value(bucket="bare"))
     sink = write_jetstream(server.url, "ours", "ours").sink
@@ -152,7 +152,13 @@ def writing(
     def run(coroutine: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], object]:
         return lambda: runner.run(coroutine())
 
-    return {"write, in batches": Beside(MESSAGES, run(bare), ours, 0.9)}
+    def flow() -> None:
+        from_a_flow(given, write_jetstream(server.url, "theirs", "theirs"))
+
+    return {
+        "write, in batches": Beside(MESSAGES, run(bare), ours, 0.9),
+        "write messages of a flow": Beside(MESSAGES, run(bare), flow, 0.7),
+    }
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import count, islice
 from select import select
@@ -21,6 +21,7 @@ from psycopg.pq import Format
 from psycopg.rows import dict_row
 from psycopg2.extras import LogicalReplicationConnection
 
+from benchmarks.beside import from_a_flow
 from benchmarks.stalled import REQUESTED, stalled
 from penstock.connectors import Change, read_postgres, read_postgres_changes, write_postgres
 from penstock.delivery import Epoch
@@ -40,6 +41,7 @@ BARS: Final = {
     "read rows, one by one": 0.7,
     "read changes, bare: decoded by hand": 0.7,
     "write rows, one by one": 0.7,
+    "write rows of a flow, 1,000 a commit": 0.7,
     "write Arrow batches": 0.9,
 }
 ID: Final = struct.Struct(">I")
@@ -226,12 +228,33 @@ def decoded(messages: Iterator[bytes]) -> Iterator[Change]:
             tables[ID.unpack_from(message, 1)[0]] = f"{schema.decode()}.{title.decode()}", columns
 
 
-def writing(database: Database) -> dict[str, Pair]:
-    """The same, the other way."""
-    rows = [
+def flights() -> list[dict[str, Any]]:
+    """What is written."""
+    return [
         {"flight": number, "origin": f"airport {number % 100}", "delay": number / 7}
         for number in range(ROWS)
     ]
+
+
+def plain(rows: list[dict[str, Any]]) -> Iterator[tuple[Any, ...]]:
+    """As the client takes them."""
+    return ((row["flight"], row["origin"], row["delay"]) for row in rows)
+
+
+def copied(connection: psycopg.Connection[Any], values: Iterable[Any]) -> None:
+    """In one transaction."""
+    with (
+        connection.transaction(),
+        connection.cursor() as cursor,
+        cursor.copy("COPY bare FROM STDIN") as copy,
+    ):
+        for row in values:
+            copy.write_row(row)
+
+
+def writing(database: Database) -> dict[str, Pair]:
+    """The same, the other way."""
+    rows = flights()
     batches = pa.Table.from_pylist(rows).to_batches(max_chunksize=BATCH_ROWS)
     database.psql("CREATE TABLE bare (flight bigint, origin text, delay double precision)")
     database.psql("CREATE TABLE ours (LIKE bare)")
@@ -242,13 +265,7 @@ def writing(database: Database) -> dict[str, Pair]:
 
     def bare(values: Callable[[], Any]) -> None:
         connection.execute("TRUNCATE bare")
-        with (
-            connection.transaction(),
-            connection.cursor() as cursor,
-            cursor.copy("COPY bare FROM STDIN") as copy,
-        ):
-            for row in values():
-                copy.write_row(row)
+        copied(connection, values())
 
     def ours(elements: list[Any]) -> None:
         connection.execute("TRUNCATE ours")
@@ -258,17 +275,33 @@ def writing(database: Database) -> dict[str, Pair]:
             sink(element)
         sink.commit(batch)
 
-    def plain() -> Any:
-        return ((row["flight"], row["origin"], row["delay"]) for row in rows)
-
     def columnar() -> Any:
         for batch in batches:
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     return {
-        "write rows, one by one": (lambda: bare(plain), lambda: ours(rows)),
+        "write rows, one by one": (lambda: bare(lambda: plain(rows)), lambda: ours(rows)),
         "write Arrow batches": (lambda: bare(columnar), lambda: ours(batches)),
+        "write rows of a flow, 1,000 a commit": by_flow(database, connection),
     }
+
+
+def by_flow(database: Database, connection: psycopg.Connection[Any]) -> Pair:
+    """Rows that come one by one, without an end that is known."""
+    rows = flights()
+    database.psql("CREATE TABLE theirs (LIKE bare)")
+
+    def bare() -> None:
+        connection.execute("TRUNCATE bare")
+        values = plain(rows)
+        while some := [*islice(values, FETCH)]:
+            copied(connection, some)
+
+    def ours() -> None:
+        connection.execute("TRUNCATE theirs")
+        from_a_flow(rows, write_postgres(database.conninfo, "theirs"))
+
+    return bare, ours
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import redis
 
-from benchmarks.beside import Beside, held_by, print_beside
+from benchmarks.beside import Beside, from_a_flow, held_by, print_beside
 from penstock.connectors import read_redis_stream, write_redis_stream
 from penstock.delivery import Epoch
 from tests.servers.redis import RedisServer, running_redis
@@ -92,7 +92,13 @@ def writing(server: RedisServer) -> dict[str, Beside]:
                 sink(row)
             sink.commit(batch)
 
-    return {"write entries, in batches": Beside(ENTRIES, bare, ours, 0.9)}
+    def flow() -> None:
+        from_a_flow(rows, write_redis_stream(server.url, "theirs"))
+
+    return {
+        "write entries, in batches": Beside(ENTRIES, bare, ours, 0.9),
+        "write entries of a flow": Beside(ENTRIES, bare, flow, 0.7),
+    }
 
 
 if __name__ == "__main__":

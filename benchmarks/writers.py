@@ -20,8 +20,7 @@ import duckdb
 import pyarrow
 from pyarrow import parquet
 
-from benchmarks.beside import Beside, print_beside
-from penstock import Flow
+from benchmarks.beside import Beside, from_a_flow, print_beside
 from penstock.connectors import (
     Writer,
     write_csv,
@@ -68,13 +67,6 @@ def both(
 ) -> tuple[Callable[[], object], Callable[[], object]]:
     """The library alone, and a flow."""
     return lambda: alone(rows, next(places)), lambda: from_a_flow(rows, make(next(places)))
-
-
-def from_a_flow(rows: Rows, writer: Writer) -> None:
-    """All that a user writes."""
-    Flow.from_iterable(rows).subscribe(writer)
-    writer.wait()
-    assert writer.error is None
 
 
 def json_lines_alone(rows: Rows, path: Path) -> None:
