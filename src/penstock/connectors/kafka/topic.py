@@ -74,6 +74,7 @@ class TopicSink:
         self._trouble = ClientTrouble(CONNECTOR, write.servers, write.options)
         self._producer: Any = None
         self._in_transaction = False
+        self._sends_at_once = False  # as it is open, and there are no transactions
         self._unserved = 0
         self._undelivered: Exception | None = None
         self._refused_bytes = 0
@@ -99,6 +100,7 @@ class TopicSink:
         try:
             if epoch is None:
                 self._producer = Producer(self._settings())
+                self._sends_at_once = True
             else:
                 self._cluster.prepare_marks()
                 self._producer = Producer(self._settings(self._write.transactional_id))
@@ -124,7 +126,7 @@ class TopicSink:
         value = write.encode(element)
         key = None if write.key is None else write.key(element)
         if (
-            self._in_transaction
+            (self._in_transaction or self._sends_at_once)
             and write.headers is None
             and self._unserved < SERVED
             and self._undelivered is None
@@ -166,7 +168,7 @@ class TopicSink:
             elif self._progress.epoch is None and self._undelivered is None:
                 self._flush()
         finally:
-            self._in_transaction = False
+            self._in_transaction = self._sends_at_once = False
             self._producer = None
             producer.purge()
 
