@@ -45,6 +45,26 @@ def test_all_sinks_see_all_elements_and_the_run_completes() -> None:
     assert (ledger.taken, ledger.delivered) == (3, 3)
 
 
+def test_a_sink_that_is_at_an_element_holds_up_all_even_if_it_has_asked_for_more() -> None:
+    entered, leaving = threading.Event(), threading.Event()
+
+    def take(element: int) -> None:
+        if element == 500:
+            entered.set()
+            assert leaving.wait(PATIENCE)
+
+    with ThreadPool() as pool:
+        run = running(Flow.range(1_000).subscribe_on(pool), take)
+        assert entered.wait(PATIENCE)
+        (edge,) = run.status().edges
+        assert (edge.delivered, edge.in_flight) == (500, 1)
+        assert edge.held_up
+        assert not edge.idle
+        leaving.set()
+        assert run.wait(PATIENCE)
+    assert run.status().ledger.delivered == 1_000
+
+
 def test_the_first_error_is_the_one_that_counts() -> None:
     def fail(element: int) -> None:
         raise OSError("no space left")

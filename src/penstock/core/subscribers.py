@@ -79,6 +79,9 @@ class ReceivingSubscriber(ABC, Generic[T]):
 class SyncSubscriber(ReceivingSubscriber[T]):
     """Calls ``receive`` on the publisher's thread, one element at a time: it must be quick (2.2).
 
+    It asks for one element after the other. With ``largest``, it asks for twice as many at once, up
+    to so many, as long as they come and are taken within milliseconds, and for half if not.
+
     >>> class Sum(SyncSubscriber[int]):
     ...     total = 0
     ...     def receive(self, element: int) -> bool:
@@ -91,10 +94,24 @@ class SyncSubscriber(ReceivingSubscriber[T]):
     10
     """
 
-    def __init__(self, *, new_lock: NewLock = ReentrantLock) -> None:
+    def __init__(
+        self,
+        *,
+        largest: int = 1,
+        clock: Callable[[], float] = monotonic,
+        new_lock: NewLock = ReentrantLock,
+    ) -> None:
         self._base_subscriber = BaseSubscriber(1, new_lock)
+        self._largest = largest
+        self._clock = clock
+        self._last_ask = 0, clock()
         self._taken = 0
         self._over = False
+
+    @property
+    def room(self) -> int:
+        """How many elements it asks for at once."""
+        return self._base_subscriber.capacity
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Ask for the first element."""
@@ -122,7 +139,20 @@ class SyncSubscriber(ReceivingSubscriber[T]):
         self._finish_if_ended()
 
     def _ask(self) -> None:
+        asked = self._base_subscriber.asked
         self._base_subscriber.refill(wanted=UNBOUNDED, taken=self._taken)
+        if self._largest > 1 and self._base_subscriber.asked != asked:
+            self._adapt()
+
+    def _adapt(self) -> None:
+        """Ask for more next time if much came and was taken in little time, and for less if not."""
+        (taken, then), now = self._last_ask, self._clock()
+        self._last_ask = self._taken, now
+        room = self._base_subscriber.capacity
+        if now - then > SLOW:
+            self._base_subscriber.capacity = max(room // 2, 1)
+        elif now - then < QUICK and 2 * (self._taken - taken) >= room:
+            self._base_subscriber.capacity = min(2 * room, self._largest)
 
     def _take(self, element: T) -> None:
         try:

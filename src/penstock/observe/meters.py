@@ -55,17 +55,17 @@ class RecentCounter:
 
     def __init__(self) -> None:
         self.count = 0
-        self._last: deque[Timestamped] = deque(maxlen=RECENT)
+        self._last: deque[tuple[float, Any]] = deque(maxlen=RECENT)
 
     def add(self, thing: Any) -> None:
         """Remember it, and forget the oldest."""
         self.count += 1
-        self._last.append(Timestamped(time(), thing))
+        self._last.append((time(), thing))  # a tuple without names costs a third
 
     @property
     def last(self) -> tuple[Timestamped, ...]:
         """What it remembers, the newest last."""
-        return tuple(self._last)
+        return tuple(map(Timestamped._make, tuple(self._last)))
 
 
 class EmittedMeter(RecentCounter):
@@ -239,7 +239,8 @@ class SinkMeter:
     """Stands upstream of a sink: counts what it asks for and what it gets.
 
     The sink is signalled on the thread that signals the meter; ``on_end`` is told on that thread,
-    or on the one on which the sink cancels or fails.
+    or on the one on which the sink cancels or fails. One that says by ``room`` how many elements it
+    asks for at once is done with an element when the signal returns.
 
     ``taken``  elements with which it was done, as far as it says; one that it refuses is not
     ``rows``   the rows that these are
@@ -251,14 +252,14 @@ class SinkMeter:
         name: str,
         made: Any,
         sink: Subscriber[Any],
-        capacity: int | None,
+        room: Callable[[], int] | None,
         on_end: Callable[[SinkMeter, Exception | None], object],
         skipped: Callable[[], int] = lambda: 0,
     ) -> None:
         self.name = name
         self.made = made
         self.sink = sink
-        self.capacity = capacity
+        self._room = room
         self.requested = 0
         self.given = 0
         self.taken = 0
@@ -289,9 +290,15 @@ class SinkMeter:
         return self.recent.unit
 
     @property
+    def capacity(self) -> int | None:
+        """How many elements it asks for at once; ``None`` if nobody knows."""
+        return None if self._room is None else self._room()
+
+    @property
     def wants(self) -> bool:
-        """Whether it asks for an element that has not come."""
-        return self.requested > self.given
+        """Whether it waits for an element; while it is at one, what it asked for ahead is not."""
+        is_at_work = self._room is not None and self.given > self.taken
+        return self.requested > self.given and not is_at_work
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Let the sink ask."""

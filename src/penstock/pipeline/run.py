@@ -212,7 +212,7 @@ class PipelineRun:
 
             sink = FunctionSink(name, self._batches.function_of(name, made), on_failure)
             skipped = partial(self._batches.skipped, name)
-            gauge = SinkMeter(name, made, sink, 1, self._sink_ended, skipped)
+            gauge = SinkMeter(name, made, sink, lambda: sink.room, self._sink_ended, skipped)
             return gauge
         return SinkMeter(name, made, made, None, self._sink_ended)
 

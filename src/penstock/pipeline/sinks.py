@@ -34,6 +34,8 @@ __all__ = [
 ]
 
 CLOSING_SECONDS: Final = 5.0
+LARGEST: Final = 256
+"""How many elements a sink may ask for at once, as long as it is done with them in milliseconds."""
 
 
 class SinkFanOut:
@@ -147,7 +149,7 @@ class FunctionSink(SyncSubscriber[Any]):
         function: Callable[[Any], object],
         on_failure: Callable[[Exception], object],
     ) -> None:
-        super().__init__()
+        super().__init__(largest=LARGEST)
         self._name = name
         self._function = function
         self._on_failure = on_failure

@@ -56,6 +56,41 @@ def test_a_sync_subscriber_asks_for_one_element_at_a_time() -> None:
     assert spy.calls == ["request(1)"] * 4
 
 
+class TimedSync(SyncSubscriber[float]):
+    """Takes as long for an element as it says."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+        super().__init__(largest=8, clock=lambda: self.now)
+
+    def receive(self, element: float) -> bool:
+        self.now += element
+        return True
+
+
+def test_a_sync_subscriber_asks_for_more_at_once_as_long_as_they_are_taken_quickly() -> None:
+    subscriber, spy = TimedSync(), SpySubscription()
+    subscriber.on_subscribe(spy)
+    for _ in range(30):
+        subscriber.on_next(0.0)
+    assert subscriber.room == 8
+    assert spy.calls[0] == "request(1)"
+    assert spy.calls[-1] == "request(6)"  # three quarters of what there is room for
+    for _ in range(30):
+        subscriber.on_next(0.03)
+    assert subscriber.room == 1
+    assert spy.calls[-1] == "request(1)"
+    assert sum(int(call[8:-1]) for call in spy.calls) == 61
+
+
+def test_one_that_takes_milliseconds_for_an_element_is_asked_for_few_at_once() -> None:
+    subscriber, spy = TimedSync(), SpySubscription()
+    subscriber.on_subscribe(spy)
+    for _ in range(50):
+        subscriber.on_next(0.0015)
+    assert subscriber.room == 4
+
+
 class Timed(AsyncSubscriber[float]):
     """Takes as long for an element as it says."""
 

@@ -101,8 +101,8 @@ def test_a_sound_subscriber_passes_in_whatever_manner_it_is_written(manner: str)
 class Sync(SyncSubscriber[Any]):
     """The synchronous base class, filled in."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, largest: int = 1) -> None:
+        super().__init__(largest=largest)
         self.elements: list[Any] = []
         self.done = False
         self.error: Exception | None = None
@@ -143,6 +143,7 @@ POISONED: dict[str, Any] = {**OPEN, "poison": lambda: sound.POISON}
 
 def test_the_synchronous_base_class_passes() -> None:
     passes(verify_subscriber(Sync, **POISONED))
+    passes(verify_subscriber(lambda: Sync(largest=8), **POISONED))
 
 
 @pytest.mark.parametrize(
