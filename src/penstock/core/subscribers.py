@@ -28,6 +28,13 @@ SLOW: Final = 0.02
 """Seconds in which what has come is taken, after which there is room for more, or for less."""
 
 
+def adapted(room: int, count: int, seconds: float) -> int:
+    """The room for elements, twice if much of it was taken quickly, half if that took long."""
+    if seconds > SLOW:
+        return max(room // 2, 1)
+    return 2 * room if seconds < QUICK and 2 * count >= room else room
+
+
 class ReceivingSubscriber(ABC, Generic[T]):
     """What the user of either base class fills in.
 
@@ -148,11 +155,8 @@ class SyncSubscriber(ReceivingSubscriber[T]):
         """Ask for more next time if much came and was taken in little time, and for less if not."""
         (taken, then), now = self._last_ask, self._clock()
         self._last_ask = self._taken, now
-        room = self._base_subscriber.capacity
-        if now - then > SLOW:
-            self._base_subscriber.capacity = max(room // 2, 1)
-        elif now - then < QUICK and 2 * (self._taken - taken) >= room:
-            self._base_subscriber.capacity = min(2 * room, self._largest)
+        room = adapted(self._base_subscriber.capacity, self._taken - taken, now - then)
+        self._base_subscriber.capacity = min(room, self._largest)
 
     def _take(self, element: T) -> None:
         try:
@@ -323,11 +327,8 @@ class AsyncSubscriber(ReceivingSubscriber[T], Drain):
 
     def _adapt(self, count: int, seconds: float) -> None:
         """Make room for more if much was taken in little time, and for less if it took long."""
-        room = self._base_subscriber.capacity
-        if seconds > SLOW:
-            self._base_subscriber.capacity = max(room // 2, self._prefetch)
-        elif seconds < QUICK and 2 * count >= room:
-            self._base_subscriber.capacity = min(2 * room, self._largest)
+        room = adapted(self._base_subscriber.capacity, count, seconds)
+        self._base_subscriber.capacity = min(max(room, self._prefetch), self._largest)
 
     def _ask(self) -> None:
         self._base_subscriber.refill(wanted=UNBOUNDED, taken=self._taken)

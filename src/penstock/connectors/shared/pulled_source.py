@@ -168,9 +168,7 @@ class Fetched(Generic[T]):
 class FetchSubscription(BaseSubscription[T]):
     """The subscription to a reading: fetches what is wanted, on a thread of its own."""
 
-    __slots__ = (
-        "_connected", "_gone", "_most", "_pool", "_reading", "_reconnecting",
-    )  # fmt: skip
+    __slots__ = ("_connected", "_gone", "_most", "_pool", "_reading", "_reconnecting")
 
     def __init__(
         self,
