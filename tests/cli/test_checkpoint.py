@@ -60,7 +60,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = pipeline_of(Flow.range(100), take, place)
     run.start()
     assert run.wait(PATIENCE)
-    assert stopped.is_set()
+    assert stopped.wait(PATIENCE)  # the run is over before the call has returned that stops it
     while shown(place)["user"]:  # who stops it does not wait until Spark has let go
         assert not threading.Event().wait(0.01)
     return place
