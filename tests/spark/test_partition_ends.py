@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,35 @@ def test_another_attempt_takes_the_same() -> None:
         elements = taken_again(numbers, 2, end)
         assert [each.element for each in elements] == list(range(2, 2 + end.elements))
     assert taken_again(numbers, 10, PartitionEnd(10, 0, over=True)) == []
+
+
+def pairs() -> Flow[int]:
+    """Numbers whose positions are tuples, as those of a topic are."""
+
+    def after(position: Sequence[int] | None) -> Flow[int]:
+        return Flow.from_iterable(range(0 if position is None else position[0], 10))
+
+    return Flow.resumable(after, position=lambda number: (number + 1, -7))
+
+
+@pytest.mark.parametrize("operator", ["concat", "zip"])
+def test_another_attempt_knows_where_it_ended_only_as_it_is_kept(
+    ends: PartitionEnds, operator: str
+) -> None:
+    source, begin = resumption_of(getattr(Flow, operator)(pairs(), pairs())), START
+    for batch in (1, 2):
+        given, end = taken_first(source, begin.position, 4, LONG)
+        ends.decide(batch, 0, end)
+        kept = ends.find(batch, 0)
+        assert kept is not None
+        assert taken_again(source, begin.position, kept) == given
+        begin = kept
+
+
+def test_a_position_that_could_not_be_kept_is_refused() -> None:
+    odd = Flow.resumable(lambda position: Flow.range(10), position=lambda number: {number})
+    with pytest.raises(TypeError, match="position of a source must be something that JSON has"):
+        taken_first(resumption_of(odd), None, 4, LONG)
 
 
 @pytest.mark.parametrize("end", [PartitionEnd(12, 12), PartitionEnd("other", 4)])

@@ -9,7 +9,6 @@ as when a file is gone from a folder whose files are counted.
 
 from __future__ import annotations
 
-import json
 import os
 import zlib
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from penstock.flow.resume.resumption import (
     CannotResume,
     PositionedElement,
     Resumption,
+    is_same_position,
     named,
     other_flow,
 )
@@ -181,9 +181,8 @@ class RequireSameElement(Stage):
 
     def _require_same(self, given: PositionedElement) -> None:
         text = text_of(given.element)
-        # A position as the journal has it, where a tuple is a list.
-        same_position = json.dumps(given.position) == json.dumps(self._expected.own)
-        if not same_position or text != self._expected.text:
+        is_same = is_same_position(given.position, self._expected.own)
+        if not is_same or text != self._expected.text:
             raise self._missing(
                 f"upstream gave {shorten(given.element)} at {shorten(given.position)} instead"
             )

@@ -9,6 +9,7 @@ time, and the position is that of this one.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -42,9 +43,11 @@ __all__ = [
     "StatelessResumption",
     "begins_again",
     "depends_on_time",
+    "is_same_position",
     "named",
     "other_flow",
     "plain",
+    "position_as_json",
 ]
 
 
@@ -53,6 +56,21 @@ class PositionedElement(NamedTuple):
 
     position: Any
     element: Any
+
+
+def position_as_json(position: object) -> str:
+    """A position as it is kept."""
+    try:
+        return json.dumps(position, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"the position of a source must be something that JSON has: {error}"
+        ) from error
+
+
+def is_same_position(one: object, other: object) -> bool:
+    """Whether they are the same where they are kept, where a tuple is a list."""
+    return position_as_json(one) == position_as_json(other)
 
 
 def plain(element: Any) -> Any:

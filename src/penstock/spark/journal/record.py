@@ -28,6 +28,8 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
+from penstock.flow.resume.resumption import position_as_json
+
 __all__ = [
     "HEADER_BYTES",
     "Malformed",
@@ -94,7 +96,7 @@ def encode(
     source_position: object,
 ) -> list[Any]:
     """The parts of a record, to be written one after the other."""
-    source = b"" if source_position is None else _as_json(source_position)
+    source = b"" if source_position is None else position_as_json(source_position).encode()
     payload: list[Any] = [source, _padding(len(source), SOURCE_ALIGNMENT)]
     if batch is not None:
         message = batch.serialize()
@@ -178,15 +180,6 @@ def _is_unfinished(rest: memoryview) -> bool:
     if len(rest) < HEADER_BYTES and MAGIC.startswith(bytes(rest[: len(MAGIC)])):
         return True
     return not bytes(rest).strip(b"\0")
-
-
-def _as_json(source_position: object) -> bytes:
-    try:
-        return json.dumps(source_position, separators=(",", ":")).encode()
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"the position of a source must be something that JSON has: {error}"
-        ) from error
 
 
 def _padding(length: int, alignment: int) -> bytes:

@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from penstock.api import Subscription
 from penstock.core import Drain, require_element, require_error, require_subscription
-from penstock.flow.resume.resumption import PositionedElement, Resumption
+from penstock.flow.resume.resumption import (
+    PositionedElement,
+    Resumption,
+    is_same_position,
+    position_as_json,
+)
 from penstock.spark.ingest.conversion import rows_of
 from penstock.spark.workers.partition_ends import PartitionEnd
 
@@ -109,6 +114,7 @@ def taken_first(
     subscriber.wait(seconds)
     elements = subscriber.elements
     last = elements[-1].position if elements else position
+    position_as_json(last)  # or it could not be kept, which this says best
     return elements, PartitionEnd(last, len(elements), subscriber.completed, subscriber.rows)
 
 
@@ -122,8 +128,8 @@ def taken_again(
     source.positioned(position).take(end.elements).subscribe(subscriber)
     subscriber.wait(PATIENCE)
     elements = subscriber.elements
-    if len(elements) < end.elements or elements[-1].position != end.position:
-        found = elements[-1].position if elements else None
+    found = elements[-1].position if elements else None
+    if len(elements) < end.elements or not is_same_position(found, end.position):
         raise NotReplayed(
             f"after the position {position!r} came {end.elements} elements before, up to "
             f"{end.position!r}, and now {len(elements)}, up to {found!r}: the source does not "
