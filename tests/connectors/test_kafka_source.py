@@ -283,7 +283,7 @@ def test_a_topic_that_was_made_anew_is_noticed(kafka: Kafka) -> None:
     topic = topic_of(kafka, 3)
     with pytest.raises(LookupError, match="offset 9 is not there, the partition has 0 to 2"):
         all_of(read_kafka(kafka.servers, topic, until_end=True, after=[9]))
-    with pytest.raises(LookupError, match="has 1 partitions, and was read in 2: it was made anew"):
+    with pytest.raises(LookupError, match="has no partition 1, it has 1 from 0 on; it was made"):
         all_of(read_kafka(kafka.servers, topic, until_end=True, after=[1, 1]))
     meter = SourceMeter("orders")
     with listening(meter):
@@ -413,11 +413,18 @@ WRONG_VALUES: Final[list[tuple[dict[str, Any], str]]] = [
     ({"start": "newest"}, "start must be one of 'earliest'"),
     ({"on_missing": "skip"}, "on_missing must be one of 'fail'"),
     ({"after": [-1]}, "after must be the position of a message"),
-    ({"after": [1, -2, -3]}, "after must be the position of a message"),
+    ({"after": [1, -2, -3, -4]}, "after must be the position of a message"),
     ({"after": [1, -2, 3]}, "after must be the position of a message"),
     ({"after": [1, True]}, "after must be the position of a message"),
     ({"after": ()}, "after must be the position of a message"),
     ({"after": "12"}, "after must be the position of a message"),
+    ({"after": [1, 2, -2, -1, -5]}, "after must be the position of a message"),
+    ({"partitions": []}, "partitions must be numbers from 0 on, each once, .* not \\[\\]"),
+    ({"partitions": 3}, "partitions must be numbers from 0 on, each once, .* not 3"),
+    ({"partitions": [0, 0]}, "partitions must be numbers from 0 on, each once"),
+    ({"partitions": [-1]}, "partitions must be numbers from 0 on, each once"),
+    ({"partitions": "01"}, "partitions must be numbers from 0 on, each once"),
+    ({"partitions": [True]}, "partitions must be numbers from 0 on, each once"),
     ({"fetch": 0}, "fetch must be at least 1"),
     ({"batches": True, "decode": None}, "with batches=True messages are not decoded"),
     ({"look_every": 0}, "look_every must be above 0"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import groupby, repeat
+from itertools import cycle, groupby, repeat
 from socket import gaierror
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from confluent_kafka import Message
 
+from penstock.connectors.kafka.positions import KafkaPosition
 from penstock.connectors.shared.reconnecting import ConnectionLost
 from penstock.runtime import printable
 
@@ -17,17 +18,9 @@ __all__ = [
     "Decode",
     "KafkaMessage",
     "KafkaMessages",
-    "KafkaPosition",
     "MessageDecoder",
     "OnBad",
 ]
-
-KafkaPosition: TypeAlias = tuple[int, ...]
-"""How far a topic was read: for each of its partitions, the offset of the next message.
-
-A last number, below zero, tells the topic from another that is made under its name.
-"""
-
 
 FOLLOWING: Final = (1).__add__
 LOST: Final = (ConnectionError, ConnectionLost, TimeoutError, gaierror)
@@ -42,8 +35,8 @@ class KafkaMessage(NamedTuple):
     ``value``      what ``decode`` made of it; ``None`` in a message that deletes its key
     ``headers``    names and bytes
     ``timestamp``  in milliseconds since 1970, ``None`` if it has none
-    ``position``   the next offset of each partition, after which another run goes on, and a number
-                   below zero that stands for the topic
+    ``position``   the next offset of each partition that is read, after which another run goes on,
+                   and numbers below zero that tell partitions and topic
     """
 
     topic: str
@@ -75,8 +68,8 @@ class MessageDecoder:
 
     Calls ``decode`` and ``on_bad`` on the thread that fetches.
 
-    ``next_offsets``  of all partitions, after the last message that it was given
-    ``identity``      what a position has behind them
+    ``next_offsets``  of the partitions that are read, after the last message that it was given
+    ``end``           what a position has behind them
     ``error``         why it went no further, if so
     """
 
@@ -84,8 +77,8 @@ class MessageDecoder:
         self._topic = topic
         self._decode = decode
         self._on_bad = on_bad
-        self.next_offsets: list[int] = []
-        self.identity: tuple[int, ...] = ()
+        self.next_offsets: dict[int, int] = {}
+        self.end: tuple[int, ...] = ()
         self.error: Exception | None = None
 
     def elements(self, messages: Sequence[Message]) -> list[KafkaMessage]:
@@ -112,12 +105,12 @@ class MessageDecoder:
     def _together(self, messages: list[Message]) -> KafkaMessages:
         for partition, offset in self.last_offsets(messages).items():
             self.next_offsets[partition] = offset + 1
-        return KafkaMessages(messages, (*self.next_offsets, *self.identity))
+        return KafkaMessages(messages, (*self.next_offsets.values(), *self.end))
 
     def last_offsets(self, messages: Sequence[Message]) -> dict[int, int]:
         """The offset of the last message of each partition that has one among them."""
         if len(self.next_offsets) == 1:
-            return {0: messages[-1].offset()}
+            return dict.fromkeys(self.next_offsets, messages[-1].offset())
         last = dict(zip(map(Message.partition, messages), messages, strict=True))
         return {partition: message.offset() for partition, message in last.items()}
 
@@ -138,8 +131,10 @@ class MessageDecoder:
     def _made(self, messages: Sequence[Message], values: Sequence[Any]) -> list[KafkaMessage]:
         """An element of each message, field by field: that is twice as fast as one by one."""
         offsets = [*map(Message.offset, messages)]
-        partitions: Iterable[int] = repeat(0)
-        if len(self.next_offsets) > 1:
+        partitions: Iterable[int]
+        if len(self.next_offsets) == 1:
+            partitions = cycle(self.next_offsets)
+        else:
             partitions = [*map(Message.partition, messages)]
         headers = [*map(Message.headers, messages)]
         kinds, times = zip(*map(Message.timestamp, messages), strict=True)
@@ -161,20 +156,20 @@ class MessageDecoder:
     def _positions(self, partitions: Iterable[int], offsets: list[int]) -> Iterable[KafkaPosition]:
         """The position after each message, of which only one number differs from the one before."""
         next_offsets = self.next_offsets
-        identity = [*map(repeat, self.identity)]
+        end = [*map(repeat, self.end)]
         if len(next_offsets) == 1:
-            next_offsets[0] = offsets[-1] + 1
-            return zip(map(FOLLOWING, offsets), *identity, strict=False)
+            next_offsets.update(dict.fromkeys(next_offsets, offsets[-1] + 1))
+            return zip(map(FOLLOWING, offsets), *end, strict=False)
+        places = {partition: place for place, partition in enumerate(next_offsets)}
         positions: list[KafkaPosition] = []
         first = 0
         for partition, run in groupby(partitions):
-            end = first + sum(1 for _ in run)
-            before = map(repeat, next_offsets[:partition])
-            after = map(repeat, next_offsets[partition + 1 :])
-            following = map(FOLLOWING, offsets[first:end])
-            positions += zip(*before, following, *after, *identity, strict=False)
-            next_offsets[partition] = offsets[end - 1] + 1
-            first = end
+            last = first + sum(1 for _ in run) - 1
+            numbers: list[Iterable[int]] = [*map(repeat, next_offsets.values())]
+            numbers[places[partition]] = map(FOLLOWING, offsets[first : last + 1])
+            positions += zip(*numbers, *end, strict=False)
+            next_offsets[partition] = offsets[last] + 1
+            first = last + 1
         return positions
 
     def _is_lost(self, error: Exception) -> bool:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
-from penstock.connectors.kafka.messages import KafkaPosition
 from penstock.connectors.shared.reconnecting import SourceListener
-from penstock.runtime import shorten
 
 __all__ = [
     "CONNECTOR",
@@ -16,8 +13,6 @@ __all__ = [
     "FirstOffsets",
     "OnMissing",
     "Start",
-    "require_position",
-    "split",
 ]
 
 CONNECTOR: Final = "read_kafka"
@@ -25,35 +20,6 @@ Start: TypeAlias = Literal["earliest", "latest"]
 OnMissing: TypeAlias = Literal["fail", "earliest", "latest"]
 
 logger = logging.getLogger(__name__)
-
-
-def require_position(name: str, given: Any) -> KafkaPosition:
-    """The position of a message, which a journal gives back as a list."""
-    is_position = isinstance(given, Sequence) and not isinstance(given, str | bytes)
-    if not is_position or not all(map(is_number, given)) or not has_offsets(given):
-        raise ValueError(
-            f"{CONNECTOR}: {name} must be the position of a message, the next offset of each "
-            f"partition from the first on, not {shorten(given)}"
-        )
-    return tuple(given)
-
-
-def is_number(given: Any) -> bool:
-    """Whether a position may have it."""
-    return isinstance(given, int) and not isinstance(given, bool)
-
-
-def split(position: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
-    """The offsets of a position, and what stands for the topic, if it says."""
-    has_identity = bool(position) and position[-1] < 0
-    end = len(position) - has_identity
-    return [*position[:end]], tuple(position[end:])
-
-
-def has_offsets(position: Sequence[int]) -> bool:
-    """Whether there is an offset, and none that no partition has."""
-    offsets, _ = split(position)
-    return bool(offsets) and min(offsets) >= 0
 
 
 class Extent(NamedTuple):

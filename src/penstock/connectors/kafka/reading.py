@@ -20,15 +20,15 @@ from penstock.connectors.kafka.client import (
     identity_of,
     partitions_of,
 )
-from penstock.connectors.kafka.messages import Decode, KafkaPosition, MessageDecoder, OnBad
+from penstock.connectors.kafka.messages import Decode, MessageDecoder, OnBad
 from penstock.connectors.kafka.offsets import (
     CONNECTOR,
     Extent,
     FirstOffsets,
     OnMissing,
     Start,
-    split,
 )
+from penstock.connectors.kafka.positions import TopicProgress, end_of_position
 from penstock.connectors.shared.pulled_source import PulledSource
 from penstock.connectors.shared.reconnecting import ConnectionLost, SourceListener
 
@@ -40,7 +40,8 @@ DEFAULTS: Final[Settings] = {
     "queued.min.messages": 1_000,
     "queued.max.messages.kbytes": 4_096,
     "fetch.queue.backoff.ms": 5,
-    "reconnect.backoff.ms": 500,
+    # Half of it passes before the client asks its first question. It is doubled at each attempt.
+    "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 1_000,
 }
 """What the user may set otherwise."""
@@ -59,12 +60,14 @@ MOMENT: Final = 0.1
 class TopicToRead:
     """What all readings of a topic have in common.
 
+    ``partitions``  those that are read; ``None`` for all, also those that it will have
     ``batch``       how many messages are one element, at most; ``None`` if each is one
     ``look_every``  the seconds after which it looks for new partitions
     """
 
     servers: str
     topic: str
+    partitions: Sequence[int] | None
     start: Start
     on_missing: OnMissing
     decode: Decode | None
@@ -77,12 +80,14 @@ class TopicToRead:
 
 
 class TopicReading(PulledSource[Any]):
-    """Reads all partitions of a topic, by a consumer that belongs to no group."""
+    """Reads partitions of a topic, by a consumer that belongs to no group."""
 
-    def __init__(self, read: TopicToRead, after: KafkaPosition | None) -> None:
+    def __init__(self, read: TopicToRead, after: TopicProgress | None) -> None:
         self._read = read
         self._decoder = MessageDecoder(read.topic, read.decode, read.on_bad)
-        self._decoder.next_offsets, self._decoder.identity = split(after or ())
+        self._decoder.next_offsets = {} if after is None else after.offsets_of(read.partitions)
+        self._identity = None if after is None else after.identity
+        self._was_read = after is not None
         self._first = FirstOffsets(read.topic, read.start, read.on_missing, read.listener)
         self._ends: dict[int, int] | None = None  # of those partitions that are not at their end
         self._gone: list[int] = []  # partitions whose next offset is
@@ -222,40 +227,49 @@ class TopicReading(PulledSource[Any]):
 
     def _identify(self) -> None:
         """Forget offsets of another topic, if that is allowed."""
-        decoder = self._decoder
-        found = self._identity(ANSWER * ANSWERS)
-        if decoder.identity and found != decoder.identity:
+        found = self._identity_now(ANSWER * ANSWERS)
+        if self._identity is not None and found != self._identity:
             self._first.begin_anew()
-            decoder.next_offsets = []
-        decoder.identity = found
+            self._decoder.next_offsets, self._was_read = {}, False
+        self._identity = found
+        self._decoder.end = end_of_position(self._read.partitions, found)
 
-    def _identity(self, patience: float) -> tuple[int, ...]:
+    def _identity_now(self, patience: float) -> int | None:
         """What tells the topic from others of its name, or what did, if nobody says."""
         read = self._read
         found = identity_of(read.servers, read.topic, read.options, patience)
-        return self._decoder.identity if found is None else (found,)
+        return self._identity if found is None else found
 
-    def _begin(self, partitions: int) -> None:
+    def _begin(self, there: int) -> None:
         """Read each partition from its next offset; with an end, those that are not there yet."""
         read, next_offsets = self._read, self._decoder.next_offsets
-        if len(next_offsets) > partitions:
+        wanted = range(there) if read.partitions is None else read.partitions
+        last = max(*wanted, *next_offsets, 0)
+        if last >= there:
+            made_anew = "; it was made anew: begin without that position"
             raise LookupError(
-                f"{CONNECTOR}: {read.topic} has {partitions} partitions, and was read in "
-                f"{len(next_offsets)}: it was made anew; begin without that position"
+                f"{CONNECTOR}: {read.topic} has no partition {last}, it has {there} from 0 on"
+                + (made_anew if last in next_offsets else "")
             )
-        was_read = bool(next_offsets)
-        extents = [self._extent(partition) for partition in range(partitions)]
-        for partition, wanted in enumerate(next_offsets):
-            next_offsets[partition] = self._first.found(partition, wanted, extents[partition])
-        for partition in range(len(next_offsets), partitions):
-            offset = self._first.chosen(partition, extents[partition], is_new=was_read)
-            next_offsets.append(offset)
+        extents = {partition: self._extent(partition) for partition in wanted}
+        for partition, extent in extents.items():
+            if partition in next_offsets:
+                offset = self._first.found(partition, next_offsets[partition], extent)
+            else:
+                offset = self._first.chosen(partition, extent, is_new=self._was_read)
+            next_offsets[partition] = offset
+        self._was_read = True
         if read.until_end and self._ends is None:
-            ends = {partition: extent.end for partition, extent in enumerate(extents)}
-            self._ends = {each: end for each, end in ends.items() if next_offsets[each] < end}
-        wanted_ones = range(partitions) if self._ends is None else [*self._ends]
+            self._ends = {
+                partition: extent.end
+                for partition, extent in extents.items()
+                if next_offsets[partition] < extent.end
+            }
         self._consumer.assign(
-            [TopicPartition(read.topic, each, next_offsets[each]) for each in wanted_ones]
+            [
+                TopicPartition(read.topic, each, next_offsets[each])
+                for each in (wanted if self._ends is None else self._ends)
+            ]
         )
 
     def _look_for_partitions(self) -> None:
@@ -267,19 +281,23 @@ class TopicReading(PulledSource[Any]):
         self._next_look = monotonic() + self._read.look_every
         if self._ends is not None:
             return
-        next_offsets = self._decoder.next_offsets
         try:
             # Asked only once: to ask again would be to take what the client has read.
-            for partition in range(len(next_offsets), self._partitions(lambda: False)):
-                offset = self._first.chosen(partition, self._extent(partition), is_new=True)
-                self._consumer.incremental_assign(
-                    [TopicPartition(self._read.topic, partition, offset)]
-                )
-                next_offsets.append(offset)
+            there = self._partitions(lambda: False)
+            if self._read.partitions is None:
+                self._add_partitions(there)
         except (KafkaException, ConnectionLost):
             return  # it is looked again; what keeps messages away is told with them
-        if self._identity(ANSWER) != self._decoder.identity:
+        if self._identity_now(ANSWER) != self._identity:
             raise ConnectionLost(f"{self._read.topic} is another topic than before")
+
+    def _add_partitions(self, there: int) -> None:
+        """Those that are new are read from their first message on."""
+        next_offsets = self._decoder.next_offsets
+        for partition in range(len(next_offsets), there):
+            offset = self._first.chosen(partition, self._extent(partition), is_new=True)
+            self._consumer.incremental_assign([TopicPartition(self._read.topic, partition, offset)])
+            next_offsets[partition] = offset
 
     def _partitions(self, goes_on: Callable[[], bool]) -> int:
         """How many the topic has."""

@@ -16,7 +16,8 @@ from penstock.connectors.kafka.messages import (
     KafkaMessages,
     OnBad,
 )
-from penstock.connectors.kafka.offsets import CONNECTOR, OnMissing, Start, require_position
+from penstock.connectors.kafka.offsets import CONNECTOR, OnMissing, Start
+from penstock.connectors.kafka.positions import TopicProgress, require_partitions
 from penstock.connectors.kafka.reading import TopicReading, TopicToRead
 from penstock.connectors.shared.formats import json_value
 from penstock.connectors.shared.pulled_source import FETCH, from_pulled
@@ -59,6 +60,7 @@ def read_kafka(
     topic: str,
     *,
     batches: Literal[True],
+    partitions: Iterable[int] | None = None,
     after: Sequence[int] | None = None,
     start: Start = "earliest",
     on_missing: OnMissing = "fail",
@@ -77,6 +79,7 @@ def read_kafka(
     topic: str,
     *,
     batches: Literal[False] = False,
+    partitions: Iterable[int] | None = None,
     after: Sequence[int] | None = None,
     start: Start = "earliest",
     on_missing: OnMissing = "fail",
@@ -96,6 +99,7 @@ def read_kafka(
     topic: str,
     *,
     batches: bool = False,
+    partitions: Iterable[int] | None = None,
     after: Sequence[int] | None = None,
     start: Start = "earliest",
     on_missing: OnMissing = "fail",
@@ -108,7 +112,7 @@ def read_kafka(
     on_state: Tell | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Flow[Any]:
-    """The messages of a topic of Kafka, of all its partitions, and those that it will have.
+    """The messages of a topic of Kafka, and those that it will have.
 
     Elements are ``KafkaMessage(topic, partition, offset, key, value, headers, timestamp,
     position)``; the messages of a partition come in their order. ``decode`` makes the value of the
@@ -116,6 +120,9 @@ def read_kafka(
     raises for ends the flow, or is given to the function ``on_bad``, with the error, and left out.
     If it raises ``ConnectionError`` or ``TimeoutError``, or what one of them has caused, it is
     called again for that message, as ``reconnect`` says.
+
+    ``partitions`` names those that are read, if others are for other programs, or for other
+    partitions of ``SparkFlow.partitioned``; what the topic gets later is not read then.
 
     It begins at ``start``, "earliest" or "latest", or after the position ``after`` of a message:
     the next offset of each partition, in their order. No group is joined and nothing is committed
@@ -146,11 +153,11 @@ def read_kafka(
 
     Replay: position, the next offset of each partition.
 
-    Errors: ``LookupError`` if there is no such topic, it is another one than was read, or an offset
-    is gone; ``ValueError`` with topic, partition and offset for a message that cannot be decoded;
-    ``ConnectionError`` for credentials or a certificate that are refused, and when ``reconnect``
-    gives up. At once: ``ValueError`` and ``TypeError`` for arguments that cannot be used, and for
-    options that the client does not know.
+    Errors: ``LookupError`` if there is no such topic or partition, it is another one than was read,
+    or an offset is gone; ``ValueError`` with topic, partition and offset for a message that cannot
+    be decoded; ``ConnectionError`` for credentials or a certificate that are refused, and when
+    ``reconnect`` gives up. At once: ``ValueError`` and ``TypeError`` for arguments that cannot be
+    used, and for options that the client does not know.
 
     Example:
         >>> from penstock.connectors import read_kafka
@@ -167,6 +174,7 @@ def read_kafka(
     read = TopicToRead(
         servers=address,
         topic=require_topic(CONNECTOR, topic),
+        partitions=require_partitions(partitions),
         start=cast("Start", require_choice(CONNECTOR, "start", start, ("earliest", "latest"))),
         on_missing=cast(
             "OnMissing",
@@ -181,16 +189,17 @@ def read_kafka(
         listener=current_listener(),
     )
     most = require_int(CONNECTOR, "fetch", fetch)
-    first = None if after is None else require_position("after", after)
+    if after is not None:
+        TopicProgress.of("after", after).offsets_of(read.partitions)
 
     def reading(position: Any) -> TopicReading:
-        return TopicReading(read, None if position is None else require_position("it", position))
+        return TopicReading(read, None if position is None else TopicProgress.of("it", position))
 
     return from_pulled(
         CONNECTOR,
         reading,
         address=f"kafka://{address}/{topic}",
-        after=first,
+        after=after,
         position_of=attrgetter("position"),
         fetch=BATCHES_AHEAD if batches else most,
         reconnect=reconnect,
