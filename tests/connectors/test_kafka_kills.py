@@ -86,26 +86,36 @@ def test_a_pipeline_from_topic_to_topic_has_each_row_once_after_kills(
 ) -> None:
     source, sink = kafka.create(3), kafka.create(2)
     kafka.produce(source, (json.dumps({"number": number}).encode() for number in range(ROWS)))
-    run_through_kills(tmp_path, "kafka", server=kafka.servers, source=source, sink=sink)
-    found = [json.loads(value)["number"] for value in kafka.values(sink) if value is not None]
-    assert sorted(found) == [*range(ROWS)]
+    settings = {"server": kafka.servers, "source": source, "sink": sink}
+    run_through_kills(tmp_path, "kafka", **settings)
+    assert numbers_in(kafka, sink) == [*range(ROWS)]
+    more = range(ROWS, ROWS + 500)
+    kafka.produce(source, (json.dumps({"number": number}).encode() for number in more))
+    run_on(tmp_path, "kafka", **settings)
+    assert numbers_in(kafka, sink) == [*range(ROWS + 500)]
 
 
 @pytest.mark.full
 @pytest.mark.timeout(1_800)
-def test_a_topic_that_spark_reads_itself_has_each_row_once_after_kills(
-    kafka: Kafka, tmp_path: Path
+@pytest.mark.parametrize("pipeline", ["kafka_by_spark", "kafka_on_executors"])
+def test_a_topic_that_executors_read_has_each_row_once_after_kills(
+    kafka: Kafka, tmp_path: Path, pipeline: str
 ) -> None:
     source, sink = kafka.create(3), kafka.create(2)
     settings = {
         "server": kafka.servers, "source": source, "sink": sink, "jars": prepare_spark_reader(),
     }  # fmt: skip
     kafka.produce(source, (json.dumps({"number": number}).encode() for number in range(ROWS)))
-    run_through_kills(tmp_path, "kafka_by_spark", **settings)
+    run_through_kills(tmp_path, pipeline, **settings)
     require_all_of(kafka, source, sink)
     kafka.produce(source, (json.dumps({"number": number}).encode() for number in range(500)))
-    run_on(tmp_path, "kafka_by_spark", **settings)
+    run_on(tmp_path, pipeline, **settings)
     require_all_of(kafka, source, sink)
+
+
+def numbers_in(kafka: Kafka, topic: str) -> list[int]:
+    values = kafka.values(topic)
+    return sorted(json.loads(value)["number"] for value in values if value is not None)
 
 
 def require_all_of(kafka: Kafka, source: str, sink: str) -> None:

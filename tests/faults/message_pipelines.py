@@ -27,6 +27,7 @@ __all__ = [
     "jetstream",
     "kafka",
     "kafka_by_spark",
+    "kafka_on_executors",
     "run_on",
     "run_through_kills",
 ]
@@ -34,6 +35,7 @@ __all__ = [
 ROWS: Final = 6_000
 MAX_ROWS: Final = 300
 BATCH_ROWS: Final = 100
+PARTITIONS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,22 @@ def read_by_spark(settings: BrokerSettings) -> SparkFlow:
     return SparkFlow.from_stream(messages.selectExpr(number, "partition", "offset"), until_end=True)
 
 
+def read_on_executors(settings: BrokerSettings) -> SparkFlow:
+    """The same topic, each partition of which is read by a task of Spark."""
+    server, source = settings.server, settings.source
+
+    def messages_of(partition: int) -> Flow[Any]:
+        messages = connectors.read_kafka(server, source, partitions=[partition], until_end=True)
+        return messages.map(lambda each: (each.value["number"], each.partition, each.offset))
+
+    return SparkFlow.partitioned(
+        messages_of,
+        partitions=PARTITIONS,
+        schema="number long, partition int, offset long",
+        batch_rows=MAX_ROWS,
+    )
+
+
 def through_spark(
     read: Callable[[BrokerSettings], Any],
     write: Callable[[BrokerSettings], Any],
@@ -93,6 +111,11 @@ kafka = through_spark(
 )
 kafka_by_spark = through_spark(
     read_by_spark,
+    lambda settings: connectors.write_kafka(settings.server, settings.sink),
+    lambda messages: messages,
+)
+kafka_on_executors = through_spark(
+    read_on_executors,
     lambda settings: connectors.write_kafka(settings.server, settings.sink),
     lambda messages: messages,
 )

@@ -35,7 +35,7 @@ NOTHING = InputCounts(
     bytes=0,
     max_bytes=1 << 20,
     full=False,
-    sealed=False,
+    over=False,
     taken_before=0,
     rows_before=0,
     done_before=0,
@@ -437,7 +437,7 @@ def test_after_a_restart_of_a_source_that_cannot_replay_nobody_knows_what_was_lo
         ("duplicated", None, "numbers"),
     ]
     sealed = Driven(without_replay, checkpoint)
-    sealed.run.input = replace(NOTHING, requested=0, sealed=True)
+    sealed.run.input = replace(NOTHING, requested=0, over=True)
     assert sealed.read().ledger.lost is None  # it stays so
 
 
@@ -467,7 +467,7 @@ def test_a_source_that_cannot_replay_and_is_not_asked_any_more_has_lost_nothing(
 ) -> None:
     Driven(without_replay, checkpoint)
     sealed = Driven(without_replay, checkpoint)
-    sealed.run.input = replace(NOTHING, requested=0, sealed=True)
+    sealed.run.input = replace(NOTHING, requested=0, over=True)
     assert sealed.read().ledger.lost == 0
 
 
@@ -533,13 +533,13 @@ def test_nobody_waits_for_a_query_that_has_ended_unless_there_are_rows_for_it(
 
 
 @pytest.mark.parametrize(
-    ("done", "sealed", "waiting_for"),
+    ("done", "is_over", "waiting_for"),
     [(100, True, []), (40, True, ["spark"]), (40, False, ["journal", "spark"])],
     ids=["nothing left to do", "the source has ended", "more to come"],
 )
 def test_rows_that_are_kept_for_a_rewind_hold_nobody_up(
-    checkpoint: Path, done: int, sealed: bool, waiting_for: list[str]
+    checkpoint: Path, done: int, is_over: bool, waiting_for: list[str]
 ) -> None:
     driven = Driven(mapped, checkpoint)
-    driven.run.input = replace(NOTHING, end=100, done=done, full=True, sealed=sealed)
+    driven.run.input = replace(NOTHING, end=100, done=done, full=True, over=is_over)
     assert [edge.taker for edge in driven.read().edges if edge.held_up] == waiting_for

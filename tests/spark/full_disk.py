@@ -119,7 +119,7 @@ def the_stream_waits_until_there_is_space(folder: Path, disk: FileSizeLimit | Sm
         journal,
         Numbers(),
         on_failure=failures.append,
-        on_sealed=is_sealed.set,
+        on_completed=is_sealed.set,
         on_space=on_space,
         prefetch=256,
     )

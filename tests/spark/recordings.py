@@ -27,7 +27,7 @@ class Run:
     failures: list[Exception] = field(default_factory=list)
     dead_letters: list[Any] = field(default_factory=list)
     space: list[NoSpace | None] = field(default_factory=list)
-    seals: list[str] = field(default_factory=list)
+    completions: list[str] = field(default_factory=list)
 
     def begin(self, **options: Any) -> JournalSubscriber:
         """Make a recorder and subscribe it."""
@@ -36,7 +36,7 @@ class Run:
             "executor": self.time,
             "clock": self.time,
             "on_failure": self.failures.append,
-            "on_sealed": lambda: self.seals.append("sealed"),
+            "on_completed": lambda: self.completions.append("completed"),
             "on_space": self.space.append,
         }
         recorder = JournalSubscriber(self.journal, **(usual | options))

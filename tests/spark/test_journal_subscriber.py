@@ -48,8 +48,28 @@ def test_completion_seals_the_journal_after_the_last_element(run: Run) -> None:
     run.publisher.complete()
     run.time.settle()
     assert JournalReader(run.place).bounds() == (0, 2, True)
-    assert run.seals == ["sealed"]
+    assert run.completions == ["completed"]
     assert run.failures == []
+
+
+def test_the_next_one_goes_on_where_completion_does_not_seal_the_journal(run: Run) -> None:
+    recorder = run.begin(seals=False)
+    run.publisher.next(0, 1)
+    run.publisher.complete()
+    assert not recorder.is_over
+    run.time.settle()
+    assert recorder.is_over
+    assert JournalReader(run.place).bounds() == (0, 2, False)
+    assert run.completions == ["completed"]  # once
+    recorder.stop()
+    run.publisher = ManualPublisher()
+    after = run.begin(seals=False)
+    run.send(2)
+    assert not after.is_over
+    run.publisher.complete()
+    run.time.settle()
+    assert (after.is_over, after.taken_before, after.taken) == (True, 2, 3)
+    assert run.rows == [0, 1, 2]
 
 
 def test_the_first_request_is_small_since_an_element_may_be_a_batch(run: Run) -> None:
@@ -392,7 +412,7 @@ def test_the_seal_waits_for_space_too(run: Run, disk: FullDisk) -> None:
     disk.is_full = False
     run.time.advance(1)
     assert run.journal.sealed
-    assert run.seals == ["sealed"]
+    assert run.completions == ["completed"]
 
 
 def test_stop_on_a_full_disk_ends_and_says_what_is_lost(run: Run, disk: FullDisk) -> None:
@@ -493,7 +513,7 @@ def test_the_worker_itself_can_stop_the_recorder(run: Run) -> None:
         told.set()
 
     recorder = JournalSubscriber(
-        run.journal, Numbers(), on_failure=run.failures.append, on_sealed=stop
+        run.journal, Numbers(), on_failure=run.failures.append, on_completed=stop
     )
     IterablePublisher(range(100)).subscribe(recorder)
     assert told.wait(60)

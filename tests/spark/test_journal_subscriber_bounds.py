@@ -61,7 +61,7 @@ def test_an_element_that_a_source_has_given_is_written_before_it_makes_the_next_
             Numbers(),
             on_failure=lambda error: (run.failures.append(error), sealed.set()),
             on_appended=note,
-            on_sealed=sealed.set,
+            on_completed=sealed.set,
         )
         leaving.callback(recorder.stop)
         on_own_thread(flow, leaving).subscribe(recorder)

@@ -59,10 +59,10 @@ def test_what_no_batch_needs_is_deleted_and_ends_are_not(ends: PartitionEnds) ->
     ends.forget_before(20, over=[1])
     kept = {f"{batch}-0.end" for batch in range(20 - KEPT, 20)}
     assert {path.name for path in Path(ends.place).iterdir()} == {"1-1.end", *kept}
-    assert not ends.are_all_over(2)
+    assert not ends.are_all_over(2, 1)
     ends.decide(20, 0, PartitionEnd(20, 1, over=True))
-    assert ends.are_all_over(2)
-    assert not ends.are_all_over(3)
+    assert ends.are_all_over(2, 1)
+    assert not ends.are_all_over(3, 1)
 
 
 def test_the_rows_of_a_batch_are_those_of_the_partitions_that_it_has_read(

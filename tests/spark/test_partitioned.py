@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from penstock import Flow, Publisher, Subscriber, Subscription
+from penstock.connectors import read_sqlite
 from penstock.flow.resume.planning import CannotResume
 from penstock.spark import CheckpointError, SparkFlow, UserError
+from tests.spark.test_resuming import insert
 from tests.spark.test_spark_flow import Waiting, result
 
 pytestmark = [pytest.mark.read_limits, pytest.mark.timeout(300)]
@@ -210,6 +212,48 @@ def test_a_publisher_that_cannot_go_on_is_refused() -> None:
 def test_a_wrong_argument_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         partitioned(**options)
+
+
+def tables_in(folder: Path) -> Callable[[int], Flow[Any]]:
+    """The numbers in a table for each partition."""
+
+    def read(partition: int) -> Flow[Any]:
+        query = "SELECT number FROM numbers"
+        rows = read_sqlite(folder / f"{partition}.db", query, key="number")
+        return rows.map(lambda row: (partition, row["number"]))
+
+    return read
+
+
+def test_each_run_takes_what_has_come_since_the_last_one_completed(tmp_path: Path) -> None:
+    given = [0] * PARTITIONS
+    for more in ((3, 40, 0), (0, 0, 0), (0, 2, 7), (35, 0, 0)):
+        expected = []
+        for partition, size in enumerate(more):
+            first, given[partition] = given[partition], given[partition] + size
+            numbers = range(first, first + size)
+            insert(tmp_path / f"{partition}.db", numbers)
+            expected += [(partition, number) for number in numbers]
+        flow = partitioned(tables_in(tmp_path), batch_rows=30, checkpoint=tmp_path / "checkpoint")
+        assert sorted(map(tuple, result(flow.rows()))) == expected
+
+
+def test_a_run_that_was_stopped_leaves_none_behind_that_was_through(tmp_path: Path) -> None:
+    """One publisher has completed when the run is cancelled, and has more in the next one."""
+    for partition, size in enumerate((2, 200, 200)):
+        insert(tmp_path / f"{partition}.db", range(size))
+    options: dict[str, Any] = {"batch_rows": 30, "checkpoint": tmp_path / "checkpoint"}
+    flow = partitioned(tables_in(tmp_path), **options).numbered_batches()
+    flow.subscribe(subscriber := Waiting())
+    subscriber.request(3)
+    subscriber.wait_for(lambda: len(subscriber.elements) == 3)
+    subscriber.cancel()
+    insert(tmp_path / "0.db", range(2, 30))
+    rest = result(partitioned(tables_in(tmp_path), **options).numbered_batches())
+    batches = {batch.batch_id: batch.table for batch in [*subscriber.elements, *rest]}
+    rows = [tuple(row.values()) for table in batches.values() for row in table.to_pylist()]
+    sizes = enumerate((30, 200, 200))
+    assert sorted(rows) == [(each, number) for each, size in sizes for number in range(size)]
 
 
 def test_no_partition_is_refused() -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock import Flow, VirtualTime
-from penstock.connectors import read_json_lines
+from penstock import Flow, ThreadPool, VirtualTime
+from penstock.connectors import read_json_lines, read_sqlite
 from penstock.spark import CannotResume, SparkFlow
 from penstock.spark.deployment import Deployment, deployed, spark_plan_in
 from penstock.spark.plan import require_resumable
@@ -233,6 +235,57 @@ def test_a_list_of_files_from_which_one_is_gone_is_refused(tmp_path: Path) -> No
     (tmp_path / "old/a.jsonl").unlink()
     with pytest.raises(CannotResume, match=r"again, whose flow was running, and upstream gave"):
         archive(tmp_path, opened=[]).run_sync()
+
+
+def table(file: Path) -> Flow[Any]:
+    found = read_sqlite(file, "SELECT number FROM numbers", key="number")
+    return found.map(lambda row: (row["number"],))
+
+
+AGAIN: dict[str, Callable[[Path], Flow[Any]]] = {
+    "a table": table,
+    "a table beside what ends": lambda file: Flow.merge(table(file), rows(100, 103)),
+    "a table after what ends": lambda file: Flow.concat(rows(100, 103), table(file)),
+    "a list of tables": lambda file: Flow.of(file).concat_map(table),
+    "on a thread": lambda file: table(file).publish_on(ThreadPool(1)),
+}
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("make", AGAIN.values(), ids=AGAIN)
+def test_each_run_takes_what_has_come_since_the_last_one_completed(
+    make: Callable[[Path], Flow[Any]], tmp_path: Path
+) -> None:
+    file, place, given = tmp_path / "numbers.db", tmp_path / "checkpoint", 0
+    everything: list[int] = []
+    for more in (3, 0, 2, 0, 4):
+        insert(file, range(given, given + more))
+        given += more
+        flow = make(file).on_spark(SCHEMA, name="grows", checkpoint=place).rows()
+        found = [row.number for row in flow.to_list().run_sync() or []]
+        if everything:
+            assert found == [*range(given - more, given)]
+        everything += found
+    ended = [] if max(everything) < 100 else [100, 101, 102]
+    assert sorted(everything) == [*range(given), *ended]
+
+
+def insert(file: Path, numbers: range) -> None:
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE IF NOT EXISTS numbers (number INTEGER PRIMARY KEY)")
+        database.executemany("INSERT INTO numbers VALUES (?)", [(each,) for each in numbers])
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_flow_that_gives_the_same_each_time_is_not_run_again_once_it_has_completed(
+    tmp_path: Path,
+) -> None:
+    read: list[int] = []
+    for expected in ([0, 1, 2], []):
+        flow = rows(3).do_on_next(lambda row: read.append(row[0]))
+        through = flow.on_spark(SCHEMA, name="same", checkpoint=tmp_path / "checkpoint").rows()
+        assert [row.number for row in through.to_list().run_sync() or []] == expected
+    assert read == [0, 1, 2]
 
 
 def test_a_union_is_of_flows_on_spark() -> None:

@@ -15,7 +15,7 @@ from penstock.spark.journal import Journal
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.session.spark_session import require_startable, spark_session
 from penstock.spark.state import in_words, require_same_state
-from penstock.spark.stream_input import StreamInput
+from penstock.spark.stream_input import InputPlace, StreamInput
 from penstock.spark.workers.journal_source import JournalRead
 from penstock.spark.workers.pickling import require_sendable
 
@@ -104,7 +104,7 @@ class SparkCheck:
         journals = empty_journals(self._pipeline.journaled, folder)
         frames = [
             (
-                each.read(folder, number)
+                each.read(InputPlace(folder, number, run=1))
                 if isinstance(each, StreamInput)
                 else JournalRead(next(journals), self._pipeline.batch_rows, folder)
             ).frame(session)

@@ -34,8 +34,8 @@ def edge_into(name: str, source: SourceMeter, journal: InputCounts) -> EdgeStatu
         journal.requested,
         journal.admitted,
         # One that has ended waits for nobody, though what is kept for a rewind may leave no room.
-        held_up=journal.full and not journal.sealed,
-        idle=not (journal.full or journal.sealed),
+        held_up=journal.full and not journal.over,
+        idle=not (journal.full or journal.over),
         sample=sampled(source.recent.last),
         unit=source.unit,
     )

@@ -83,6 +83,7 @@ class Checkpoint:
         except (ArrowInvalid, OSError, JournalUnusable) as error:
             raise CheckpointError(f"{self.place} is no place for a checkpoint: {error}") from error
         self._copy: SparkCopy | None = None
+        self.run = 1  # which one it is, of those that it has had
 
     def claim(self, name: str, inputs: Sequence[str]) -> None:
         """Make the folder the one of the pipeline ``name``, or find that it is."""
@@ -130,6 +131,7 @@ class Checkpoint:
             self._files.write_after(RUNS, epoch.text, before)
         except Overtaken as error:
             raise self._in_use() from error
+        self.run = len(epoch.starts)
         return epoch
 
     def next_epoch(self) -> Epoch:

@@ -21,11 +21,11 @@ from penstock.spark.journal import Journal
 from penstock.spark.plan import SparkInput, SparkPlan
 from penstock.spark.run_counts import InputCounts, input_counts
 from penstock.spark.state import wake_of
-from penstock.spark.stream_input import StreamInput, StreamRead
+from penstock.spark.stream_input import InputPlace, StreamInput, StreamRead
 from penstock.spark.workers.functions import FusedFunctions
 from penstock.spark.workers.journal_source import JournalRead
 
-__all__ = ["JournaledInputs", "reads_of"]
+__all__ = ["JournaledInputs", "input_place", "reads_of"]
 
 
 class JournaledInputs:
@@ -102,6 +102,7 @@ class JournaledInputs:
             on_recorded=each.on_recorded,
             position_of=each.recorded_position_of,
             replays=each.replays,
+            seals=not each.goes_on,
         )
         self._recorders.append(recorder)
         source = on_own_thread(source, leaving)
@@ -185,10 +186,15 @@ def reads_of(
     journals, wake = map(checkpoint.for_journal, count()), wake_of(plan, checkpoint)
     for number, each in enumerate(plan.inputs):
         if isinstance(each, StreamInput):
-            yield each.read(checkpoint.place, number, through)
+            yield each.read(input_place(checkpoint, number), through)
         else:
             place, rows = next(journals), plan.batch_rows
             yield JournalRead(place, rows, checkpoint.plans, through, wake)
+
+
+def input_place(checkpoint: Checkpoint, number: int) -> InputPlace:
+    """Where the input of that number keeps what it has to know, if it has no journal."""
+    return InputPlace(checkpoint.place, number, checkpoint.run)
 
 
 def after_journal(each: SparkInput, journal: Journal) -> Publisher[Any]:

@@ -13,7 +13,7 @@ from penstock.runtime import shorten
 from penstock.runtime.arguments import require_int, require_seconds
 from penstock.spark.ingest.schema import Schema, SchemaLike
 from penstock.spark.private_api import pickled
-from penstock.spark.stream_input import StreamInput, StreamRead, StreamSource
+from penstock.spark.stream_input import InputPlace, StreamInput, StreamRead, StreamSource
 from penstock.spark.workers.partition_ends import PartitionEnds
 
 if TYPE_CHECKING:
@@ -43,23 +43,21 @@ class PartitionedInput(StreamInput):
         """That of all elements."""
         return self.schema
 
-    def read(
-        self, checkpoint: str, number: int, through: FusedFunctions | None = None
-    ) -> StreamRead:
+    def read(self, place: InputPlace, through: FusedFunctions | None = None) -> StreamRead:
         """Spark keeps where a batch begins, and its tasks where it ends."""
         from penstock.spark.workers.partitioned_source import PartitionedRead
 
         text = b64encode(pickled(self.publishers)).decode()
-        return PartitionedRead(text, self.schema, ends_of(checkpoint, number).place, through)
+        return PartitionedRead(text, self.schema, ends_of(place).place, place.run, through)
 
-    def is_over(self, checkpoint: str, number: int) -> bool:
+    def is_over(self, place: InputPlace) -> bool:
         """Whether all publishers have completed."""
-        return ends_of(checkpoint, number).are_all_over(self.publishers.partitions)
+        return ends_of(place).are_all_over(self.publishers.partitions, place.run)
 
 
-def ends_of(checkpoint: str, number: int) -> PartitionEnds:
-    """What the tasks write down of the input of that number."""
-    return PartitionEnds(f"{checkpoint}/ends-{number}")
+def ends_of(place: InputPlace) -> PartitionEnds:
+    """What the tasks write down of an input."""
+    return PartitionEnds(f"{place.checkpoint}/ends-{place.number}")
 
 
 def partitioned_input(

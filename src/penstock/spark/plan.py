@@ -125,6 +125,15 @@ class SparkInput:
         return self.replay != "none" and (resumption is None or resumption.in_order)
 
     @property
+    def goes_on(self) -> bool:
+        """Whether a source that has completed is asked again by the next run, which may find more.
+
+        One that gives the same each time has no more, and one without a position would begin again.
+        """
+        resumption = self.resume_mode.resumption
+        return self.replay == "position" and (resumption is None or not resumption.is_finite)
+
+    @property
     def live(self) -> SparkInput:
         """The same where nothing is kept for a restart, and no position has to be known."""
         return replace(self, resume_mode=LIVE)

@@ -32,7 +32,7 @@ from penstock.spark.egress.query import NativeSink, Query, Retries
 from penstock.spark.egress.rows import Decode
 from penstock.spark.failures import OutOfSpace, SparkFailed, Stopped, WorkerLost
 from penstock.spark.journal import JournalError
-from penstock.spark.journaled_inputs import JournaledInputs, reads_of
+from penstock.spark.journaled_inputs import JournaledInputs, input_place, reads_of
 from penstock.spark.plan import SparkInput, SparkPlan, require_resumable
 from penstock.spark.run_counts import RunCounts
 from penstock.spark.session.spark_session import require_startable, spark_session
@@ -388,7 +388,7 @@ class SparkRun:
     def _look_for_ends(self, checkpoint: Checkpoint) -> None:
         """Find out, each time that a batch may have ended, whether there will be another one."""
         self._streams_are_over = all(
-            isinstance(each, SparkInput) or each.is_over(checkpoint.place, number)
+            isinstance(each, SparkInput) or each.is_over(input_place(checkpoint, number))
             for number, each in enumerate(self._plan.inputs)
         )
 

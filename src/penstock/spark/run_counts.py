@@ -28,6 +28,7 @@ class InputCounts:
                    before ``start`` are no longer kept
     ``bytes``      what the journal holds, at most ``max_bytes``
     ``full``       whether it has no room
+    ``over``       whether this run takes no more of it
 
     ``taken_before``, ``rows_before`` and ``done_before`` are what ``taken``, ``end`` and ``done``
     were when this run began. ``dead_letters`` counts its elements that did not fit;
@@ -45,7 +46,7 @@ class InputCounts:
     bytes: int
     max_bytes: int
     full: bool
-    sealed: bool
+    over: bool
     taken_before: int
     rows_before: int
     done_before: int
@@ -133,7 +134,7 @@ def input_counts(
         bytes=journal.bytes_held,
         max_bytes=each.max_bytes,
         full=recorder.waits_for_room or not journal.room,
-        sealed=journal.sealed,
+        over=journal.sealed or recorder.is_over,
         taken_before=recorder.taken_before,
         rows_before=recorder.rows_before,
         done_before=done_before,

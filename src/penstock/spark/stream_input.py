@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DataFrameInput",
+    "InputPlace",
     "RowsTaken",
     "StreamInput",
     "StreamRead",
@@ -64,6 +65,18 @@ class StreamRead(Protocol):
 
         ``None`` where Spark, or its offsets, say it.
         """
+
+
+class InputPlace(NamedTuple):
+    """Where an input keeps what it has to know after a restart.
+
+    ``number``  which of the inputs it is
+    ``run``     the run, of all those that the checkpoint has had
+    """
+
+    checkpoint: str
+    number: int
+    run: int
 
 
 class StreamSource(NamedTuple):
@@ -118,16 +131,14 @@ class StreamInput(ABC):
         return None
 
     @abstractmethod
-    def read(
-        self, checkpoint: str, number: int, through: FusedFunctions | None = None
-    ) -> StreamRead:
-        """How a query reads it, as the input of that number; what it keeps, in ``checkpoint``.
+    def read(self, place: InputPlace, through: FusedFunctions | None = None) -> StreamRead:
+        """How a query reads it.
 
         Only one that has a ``schema_read`` is given functions to run where it is read.
         """
 
-    def is_over(self, checkpoint: str, number: int) -> bool:
-        """Whether nothing more will ever come of it, as far as it knows that itself."""
+    def is_over(self, place: InputPlace) -> bool:
+        """Whether nothing more will come of it in this run, as far as it knows that itself."""
         return False
 
 
@@ -137,9 +148,7 @@ class DataFrameInput(StreamInput):
 
     dataframe: DataFrame = field(repr=False)
 
-    def read(
-        self, checkpoint: str, number: int, through: FusedFunctions | None = None
-    ) -> StreamRead:
+    def read(self, place: InputPlace, through: FusedFunctions | None = None) -> StreamRead:
         """Spark keeps its offsets, and nothing else is to be kept."""
         return self
 

@@ -119,11 +119,13 @@ class Resumption(ABC):
     ``in_order``   whether elements come in the same order again
     ``upstreams``  where positions come from that are passed on as they are
     ``unseen``     what it relies on and cannot know before it runs, one sentence each
+    ``is_finite``  whether its end is the same each time; else more may come after it another time
     """
 
     in_order: bool = True
     upstreams: tuple[Resumption, ...] = ()
     unseen: tuple[str, ...] = ()
+    is_finite: bool = False
 
     @abstractmethod
     def positioned(self, position: Any) -> Flow[PositionedElement]:
@@ -144,6 +146,8 @@ class Resumption(ABC):
 
 class CountedResumption(Resumption):
     """A flow that gives the same elements each time: a position is how many came so far."""
+
+    is_finite = True
 
     def __init__(self, flow: BaseFlow[Any]) -> None:
         self.flow = flow
@@ -211,6 +215,7 @@ class BoundaryResumption(Resumption):
         self.upstreams = (upstream,)
         self.in_order = upstream.in_order
         self.unseen = upstream.unseen
+        self.is_finite = upstream.is_finite
 
     def positioned(self, position: Any) -> Flow[PositionedElement]:
         """Nothing changes."""
@@ -230,6 +235,7 @@ class StatelessResumption(Resumption):
         self._stages = stages
         self.in_order = upstream.in_order
         self.unseen = upstream.unseen
+        self.is_finite = upstream.is_finite
 
     def positioned(self, position: Any) -> Flow[PositionedElement]:
         """Take the position off upstream of the stages, and attach it again downstream of them."""
@@ -254,6 +260,7 @@ class CombinedResumption(Resumption):
         self._inputs = inputs
         self.in_order = origin.rerun == FROM_START and all(each.in_order for each in inputs)
         self.unseen = tuple(line for each in inputs for line in each.unseen)
+        self.is_finite = all(each.is_finite for each in inputs)
 
     def positioned(self, position: Any) -> Flow[PositionedElement]:
         """Each input goes on after its own position."""

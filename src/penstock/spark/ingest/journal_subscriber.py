@@ -60,11 +60,12 @@ class JournalSubscriber(Drain):
     on_dead_letter  gets each element that does not fit; without it, such an element is an error
     on_appended  is told up to which position rows are in the journal, whenever some were added
     on_recorded  is told up to which position of upstream they are there
-    on_sealed    is told that upstream has completed, and that all of it is in the journal
-    on_space     is told when the disk is full, and with ``None`` when it no longer is. Meanwhile
+    on_completed is told that upstream has completed, and that all of it is in the journal
+    on_space     is told when the disk is full, and with ``None`` when it no longer is; until then
                  nothing is asked for, and nothing that has come is lost
     replays      whether upstream gives an element again of which the journal has only a part: then
                  that part is left out
+    seals        whether nothing follows once upstream has completed; else the next one goes on
     """
 
     def __init__(
@@ -76,10 +77,11 @@ class JournalSubscriber(Drain):
         on_dead_letter: Callable[[Any], object] | None = None,
         on_appended: Callable[[int], object] | None = None,
         on_recorded: Callable[[Any], object] | None = None,
-        on_sealed: Callable[[], object] | None = None,
+        on_completed: Callable[[], object] = lambda: None,
         on_space: Callable[[NoSpace | None], object] | None = None,
         position_of: Callable[[Any], object] | None = None,
         replays: bool = False,
+        seals: bool = True,
         prefetch: int = PREFETCH,
         executor: Executor | None = None,
         clock: Clock | None = None,
@@ -93,7 +95,8 @@ class JournalSubscriber(Drain):
         self._on_dead_letter = on_dead_letter
         self._on_appended = on_appended
         self._on_recorded = on_recorded
-        self._on_sealed = on_sealed
+        self._on_completed = on_completed
+        self._seals = seals
         self._on_space = on_space or log_space
         self._position_of = position_of
         self._clock = clock or SystemClock()
@@ -116,9 +119,8 @@ class JournalSubscriber(Drain):
         self._timer: Timer | None = None
         self._failure: Exception | None = None
         self._told: Exception | None = None
-        self._stopped = False
-        self._draining = False
-        self._holds_nothing = False
+        self._stopped = self._draining = False
+        self._holds_nothing = self._has_all = False
         self._finished = False
         self._over = threading.Event()
         self._worker: int | None = None
@@ -147,7 +149,7 @@ class JournalSubscriber(Drain):
     def is_over(self) -> bool:
         """Whether it has written all that has come, and wants no more."""
         # In this sequence: the worker says that it holds something before it takes that out.
-        return self._over.is_set() or (not self._inbox and self._holds_nothing)
+        return self._over.is_set() or self._has_all or (not self._inbox and self._holds_nothing)
 
     @property
     def waits_for_room(self) -> bool:
@@ -205,7 +207,7 @@ class JournalSubscriber(Drain):
         self.wake()
 
     def on_complete(self) -> None:
-        """Seal the journal once all is written."""
+        """There is no more, once all is written."""
         self._inlet.end(COMPLETED)
         self.wake()
 
@@ -330,14 +332,15 @@ class JournalSubscriber(Drain):
         if ending is not None and ending is not COMPLETED:
             self._inlet.cancel()
             self._tell_failure(ending)
-        if ending is COMPLETED and not self._journal.sealed and not self._has_rows():
-            self._seal()
+        if ending is COMPLETED and not self._has_all and not self._has_rows():
+            self._complete()
 
-    def _seal(self) -> None:
+    def _complete(self) -> None:
         if self._failure is None:
-            self._journal.seal()
-            if self._on_sealed is not None:
-                self._tell(self._on_sealed)
+            if self._seals:
+                self._journal.seal()
+            self._has_all = True
+            self._tell(self._on_completed)
 
     def _wait_for_space(self, full: NoSpace) -> None:
         self._waits_for_room = True

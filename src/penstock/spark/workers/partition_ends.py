@@ -26,6 +26,7 @@ __all__ = [
     "START",
     "PartitionEnd",
     "PartitionEnds",
+    "as_begun",
     "began_in",
     "is_of_publishers",
 ]
@@ -48,12 +49,18 @@ class PartitionEnd(NamedTuple):
     ``elements``  so many were taken for this batch
     ``over``      whether its publisher has completed
     ``rows``      those of the elements of this batch; ``None`` if nobody has written them down
+    ``run``       the run in which it has completed, if it may have more in the next one
     """
 
     position: Any
     elements: int = 0
     over: bool = False
     rows: int | None = None
+    run: int | None = None
+
+    def in_run(self, run: int) -> PartitionEnd:
+        """The same, as a run sees it that goes on from there."""
+        return self if self.run in (None, run) else self._replace(over=False, run=None)
 
 
 START: Final = PartitionEnd(None)
@@ -153,11 +160,12 @@ class PartitionEnds:
         rows = [None if end is None else end.rows for end in found]
         return None if None in rows else sum(each or 0 for each in rows)
 
-    def are_all_over(self, partitions: int) -> bool:
-        """Whether nothing more will come of any partition."""
+    def are_all_over(self, partitions: int, run: int) -> bool:
+        """Whether nothing more will come of any partition in this run."""
         last = {partition: batch for batch, partition in sorted(self._known())}
         return len(last) == partitions and all(
-            self._read(name_of(batch, partition)).over for partition, batch in last.items()
+            self._read(name_of(batch, partition)).in_run(run).over
+            for partition, batch in last.items()
         )
 
     def forget_before(self, batch: int, over: Collection[int]) -> None:
@@ -194,7 +202,15 @@ def is_of_publishers(offset: object) -> TypeGuard[dict[str, Any]]:
 
 def began_in(offset: dict[str, Any]) -> list[PartitionEnd]:
     """Where the last batch before ``offset`` began, in each partition."""
-    return [PartitionEnd(position, over=over) for position, over in offset[BEGAN]]
+    return [
+        PartitionEnd(position, over=over, run=run[0] if run else None)
+        for position, over, *run in offset[BEGAN]
+    ]
+
+
+def as_begun(end: PartitionEnd) -> list[Any]:
+    """What an offset says of a partition, of which ``began_in`` makes the same again."""
+    return [end.position, end.over, *([] if end.run is None else [end.run])]
 
 
 def name_of(batch: int, partition: int) -> str:

@@ -34,6 +34,7 @@ from penstock.spark.workers.partition_ends import (
     START,
     PartitionEnd,
     PartitionEnds,
+    as_begun,
     began_in,
     is_of_publishers,
 )
@@ -80,19 +81,21 @@ class PartitionedRead:
 
     ``text``     the publishers, as Spark gets them
     ``ends``     the place where the tasks write down how far they came
+    ``run``      the run, of all those that the checkpoint has had
     ``through``  the functions that rows go through where they are read
     """
 
     text: str
     schema: Schema
     ends: str
+    run: int
     through: FusedFunctions | None = None
 
     def frame(self, session: SparkSession) -> DataFrame:
         """The rows as a stream of Spark."""
         session.dataSource.register(PartitionedSource)
         reader = session.readStream.format(FORMAT).option("publishers", self.text)
-        reader = reader.option("ends", self.ends)
+        reader = reader.option("ends", self.ends).option("run", self.run)
         if self.through is None:
             return reader.schema(self.schema.spark).load()
         return reader.option("through", self.through.text).schema(self.through.schema.spark).load()
@@ -114,8 +117,8 @@ class PartitionedRead:
 class PartitionedSource(DataSource):
     """The rows of publishers.
 
-    Options: ``publishers``, the text of them; ``ends``; and ``through``, the text of what the rows
-    go through as they are read.
+    Options: ``publishers``, the text of them; ``ends``; ``run``; and ``through``, the text of what
+    the rows go through as they are read.
     """
 
     @classmethod
@@ -127,11 +130,12 @@ class PartitionedSource(DataSource):
         super().__init__(options)
         self._text = options["publishers"]
         self._ends = options["ends"]
+        self._run = int(options["run"])
         self._through: str | None = options.get("through")
 
     def streamReader(self, schema: StructType) -> PartitionedStream:  # noqa: N802 - Spark's name
         """The same as a stream."""
-        return PartitionedStream(self._text, self._ends, self._through)
+        return PartitionedStream(self._text, self._ends, self._run, self._through)
 
 
 class PartitionRows(InputPartition):
@@ -146,9 +150,10 @@ class PartitionRows(InputPartition):
 class PartitionedStream(DataSourceStreamReader):
     """Plans a batch as soon as the last one is done, until all publishers have completed."""
 
-    def __init__(self, text: str, ends: str, through: str | None = None) -> None:
+    def __init__(self, text: str, ends: str, run: int, through: str | None = None) -> None:
         self._text = text
         self._place = ends
+        self._run = run
         self._through = through
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
@@ -167,14 +172,14 @@ class PartitionedStream(DataSourceStreamReader):
             return start
         over = [partition for partition, end in enumerate(ends) if end.over]
         PartitionEnds(self._place).forget_before(batch, over)
-        return {BATCHES: batch + 1, BEGAN: [[end.position, end.over] for end in ends]}
+        return {BATCHES: batch + 1, BEGAN: [*map(as_begun, ends)]}
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """One for each publisher that has not completed."""
         return [
-            PartitionRows(end[BATCHES], partition, position)
-            for partition, (position, over) in enumerate(end[BEGAN])
-            if not over
+            PartitionRows(end[BATCHES], partition, each.position)
+            for partition, each in enumerate(began_in(end))
+            if not each.over
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -210,10 +215,11 @@ class PartitionedStream(DataSourceStreamReader):
         return found
 
     def _ended(self, offset: dict[str, Any]) -> list[PartitionEnd]:
-        """Where the last batch before ``offset`` ended."""
+        """Where the last batch before ``offset`` ended; what is over may have more in this run."""
         if not offset[BATCHES]:
             return [START] * self._publishers().partitions
-        return PartitionEnds(self._place).of_batch(offset[BATCHES], began_in(offset))
+        ends = PartitionEnds(self._place).of_batch(offset[BATCHES], began_in(offset))
+        return [end.in_run(self._run) for end in ends]
 
     def _taken(self, publishers: Publishers, part: PartitionRows) -> Sequence[PositionedElement]:
         """The elements of this batch, as the first attempt to read them has decided."""
@@ -222,6 +228,8 @@ class PartitionedStream(DataSourceStreamReader):
         decided = ends.find(part.batch, part.partition)
         if decided is None:
             elements, end = taken_first(source, part.position, publishers.most, publishers.seconds)
+            if end.over and not source.is_finite:
+                end = end._replace(run=self._run)
             decided = ends.decide(part.batch, part.partition, end)
             if decided == end:
                 return elements
