@@ -22,6 +22,7 @@ from penstock import Flow
 from penstock.connectors import (
     read_delta,
     read_duckdb,
+    read_iceberg,
     read_jetstream,
     read_kafka,
     read_parquet,
@@ -29,6 +30,7 @@ from penstock.connectors import (
     read_redis_stream,
     read_sqlite,
 )
+from tests.lake.iceberg import catalog_in
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -83,6 +85,23 @@ def in_parquet(folder: Path, request: pytest.FixtureRequest) -> Growing:
     return Growing(lambda: read_parquet(folder / "parquet"), add)
 
 
+def in_delta(folder: Path, request: pytest.FixtureRequest) -> Growing:
+    def add(numbers: Sequence[int]) -> None:
+        write_deltalake(folder / "delta", arrow(numbers), mode="append")
+
+    return Growing(lambda: read_delta(folder / "delta", follow=True, until_end=True), add)
+
+
+def in_iceberg(folder: Path, request: pytest.FixtureRequest) -> Growing:
+    catalog = catalog_in(folder)
+    request.addfinalizer(catalog.close)
+    table = catalog.create_table("lake.numbers", arrow([0]).schema)
+    return Growing(
+        lambda: read_iceberg(catalog, "lake.numbers", follow=True, until_end=True),
+        lambda numbers: table.append(arrow(numbers)),
+    )
+
+
 def in_postgres(folder: Path, request: pytest.FixtureRequest) -> Growing:
     database = request.getfixturevalue("postgres_database")
     database.psql(TABLE)
@@ -134,6 +153,8 @@ def in_redis(folder: Path, request: pytest.FixtureRequest) -> Growing:
         in_sqlite,
         in_duckdb,
         in_parquet,
+        in_delta,
+        in_iceberg,
         pytest.param(in_postgres, marks=pytest.mark.postgres),
         pytest.param(in_kafka, marks=pytest.mark.kafka),
         pytest.param(in_jetstream, marks=pytest.mark.nats),
@@ -163,3 +184,11 @@ def test_a_version_of_a_table_has_no_more(tmp_path: Path) -> None:
         rows = read_delta(tmp_path / "delta")
         through = rows.on_spark("number long", name="once", checkpoint=tmp_path / "checkpoint")
         assert [row.number for row in through.rows().to_list().run_sync() or []] == expected
+
+
+@pytest.mark.parametrize("read", [read_delta, read_iceberg])
+def test_one_version_ends_anyway(read: Callable[..., object], tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "delta", arrow([1]))
+    table = [tmp_path / "delta"] if read is read_delta else [{"type": "sql"}, "lake.numbers"]
+    with pytest.raises(ValueError, match=r"until_end says where it ends that follow=True goes on"):
+        read(*table, until_end=True)

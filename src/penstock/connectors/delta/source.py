@@ -8,7 +8,7 @@ from typing import Any
 
 from penstock.connectors.delta.place import DeltaPlace
 from penstock.connectors.delta.versions import CONNECTOR, DeltaRows
-from penstock.connectors.shared.row_files import from_rows
+from penstock.connectors.shared.row_files import from_rows, require_end
 from penstock.flow import Flow
 from penstock.runtime import Clock
 from penstock.runtime.arguments import (
@@ -27,6 +27,7 @@ def read_delta(
     *,
     version: int | None = None,
     follow: bool = False,
+    until_end: bool = False,
     poll: float | timedelta = 1.0,
     batches: bool = False,
     storage_options: Mapping[str, str] | None = None,
@@ -42,12 +43,14 @@ def read_delta(
     With ``follow`` it never ends: then come the rows that each later version has added, for which
     the log is looked at every ``poll`` seconds. A version that has deleted, changed or replaced
     rows ends it with an error; one that has only put rows into other files (OPTIMIZE) adds none.
+    With ``until_end`` it completes where there is no later one: a job that runs now and then takes
+    what was added since the last time, if it has a checkpoint.
 
     A pipeline goes on after a restart with the next row, in the version that it was reading.
 
     Emits when: a row is wanted and one is there.
     Backpressures when: nothing is wanted; nothing is read.
-    Completes when: the last row of the version was given; with ``follow``, never.
+    Completes when: the last row of the version was given; if it follows, as ``until_end`` says.
     Cancels when: the subscriber does; the file is closed.
 
     Demand: exact. One row group is held at a time.
@@ -75,7 +78,8 @@ def read_delta(
     place = DeltaPlace.checked(CONNECTOR, table, storage_options)
     if version is not None:
         require_int(CONNECTOR, "version", version, least=0)
-    rows = DeltaRows(place, version, follow=require_flag(CONNECTOR, "follow", follow))
+    ends = require_end(CONNECTOR, follow=follow, until_end=until_end)
+    rows = DeltaRows(place, version, follow=follow)
     if place.folder is not None:
         rows.loaded(version)  # refuses at once
     seconds = require_seconds(CONNECTOR, "poll", poll)
@@ -83,6 +87,6 @@ def read_delta(
         CONNECTOR,
         rows,
         batches=require_flag(CONNECTOR, "batches", batches),
-        poll=seconds if follow else None,
+        poll=seconds if follow and not ends else None,
         clock=require_clock(CONNECTOR, clock),
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.connectors.iceberg.catalog import CatalogGiven, IcebergPlace
 from penstock.connectors.iceberg.snapshots import CONNECTOR, IcebergRows
-from penstock.connectors.shared.row_files import from_rows
+from penstock.connectors.shared.row_files import from_rows, require_end
 from penstock.flow import Flow
 from penstock.runtime import Clock
 from penstock.runtime.arguments import require_clock, require_flag, require_int, require_seconds
@@ -21,6 +21,7 @@ def read_iceberg(
     *,
     snapshot: int | None = None,
     follow: bool = False,
+    until_end: bool = False,
     poll: float | timedelta = 1.0,
     batches: bool = False,
     clock: Clock | None = None,
@@ -35,13 +36,15 @@ def read_iceberg(
 
     With ``follow`` it never ends: then come the rows that each later snapshot has added, for which
     the catalog is asked every ``poll`` seconds. A snapshot that has deleted, changed or replaced
-    rows ends it with an error; one that has only put rows into other files adds none.
+    rows ends it with an error; one that has only put rows into other files adds none. With
+    ``until_end`` it completes where there is no later one: a job that runs now and then takes what
+    was added since the last time, if it has a checkpoint.
 
     A pipeline goes on after a restart with the next row, in the snapshot that it was reading.
 
     Emits when: a row is wanted and one is there.
     Backpressures when: nothing is wanted; nothing is read.
-    Completes when: the last row of the snapshot was given; with ``follow``, never.
+    Completes when: the last row of the snapshot was given; if it follows, as ``until_end`` says.
     Cancels when: the subscriber does; what is ours of the catalog is closed.
 
     Demand: exact. One data file is held at a time, since the library reads it as a whole.
@@ -71,10 +74,11 @@ def read_iceberg(
     if snapshot is not None:
         require_int(CONNECTOR, "snapshot", snapshot, least=0)
     seconds = require_seconds(CONNECTOR, "poll", poll)
+    ends = require_end(CONNECTOR, follow=follow, until_end=until_end)
     return from_rows(
         CONNECTOR,
-        IcebergRows(place, snapshot, follow=require_flag(CONNECTOR, "follow", follow)),
+        IcebergRows(place, snapshot, follow=follow),
         batches=require_flag(CONNECTOR, "batches", batches),
-        poll=seconds if follow else None,
+        poll=seconds if follow and not ends else None,
         clock=require_clock(CONNECTOR, clock),
     )

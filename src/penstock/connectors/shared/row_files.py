@@ -19,8 +19,16 @@ from penstock.flow.operators.timing import StageTimer
 from penstock.flow.resume.resumption import PAIR, CannotResume
 from penstock.flow.sources.creating import Resumable
 from penstock.runtime import Clock, shorten
+from penstock.runtime.arguments import require_flag
 
-__all__ = ["BATCH_ROWS", "PlacedBatch", "PlacedRows", "from_rows", "require_place"]
+__all__ = [
+    "BATCH_ROWS",
+    "PlacedBatch",
+    "PlacedRows",
+    "from_rows",
+    "require_end",
+    "require_place",
+]
 
 BATCH_ROWS: Final = 65_536
 """The most rows of an Arrow batch. Batches begin at multiples of it, after a restart, too."""
@@ -55,7 +63,7 @@ class PlacedRows(Protocol):
 class FromRows(Origin):
     """Rows as dictionaries, or as Arrow batches.
 
-    ``poll``  after so many seconds it looks again for more; ``None`` if no more will come
+    ``poll``  after so many seconds it looks again for more; ``None`` if it ends there
     """
 
     checked = True
@@ -96,8 +104,9 @@ class FromRows(Origin):
 
     def _read(self) -> Elements:
         for placed in self._placed():
-            if placed is not None:
-                yield from self._elements(placed)
+            if placed is None:
+                return  # what comes later is for the next run
+            yield from self._elements(placed)
 
     def _followed(self, run: RunContext, poll: float) -> Elements:
         timer = StageTimer(self._clock, run, self.name)
@@ -152,6 +161,16 @@ def from_rows(
             waits=origin.waits,
         )
     )
+
+
+def require_end(name: str, *, follow: bool, until_end: bool) -> bool:
+    """Whether one that follows a table ends where there is no more; others end anyway."""
+    follows = require_flag(name, "follow", follow)
+    if require_flag(name, "until_end", until_end) and not follows:
+        raise ValueError(
+            f"{name}: until_end says where it ends that follow=True goes on; give both, or none"
+        )
+    return until_end
 
 
 def require_place(name: str, position: Any, kinds: tuple[type, ...]) -> list[Any]:
