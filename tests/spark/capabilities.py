@@ -10,6 +10,7 @@ __all__ = [
     "closes_its_sockets",
     "has_call_status",
     "has_read_limits",
+    "has_sockets_in_folders",
     "has_state_of_rows",
     "runs_on_new_java",
 ]
@@ -25,6 +26,13 @@ def has_call_status() -> bool:
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
 
     return "grpc_status_code" in signature(SparkConnectGrpcException).parameters
+
+
+def has_sockets_in_folders() -> bool:
+    """Whether Spark can talk to its Python workers without ports."""
+    from pyspark import accumulators
+
+    return hasattr(accumulators, "AccumulatorUnixServer")
 
 
 def has_state_of_rows() -> bool:

@@ -215,8 +215,9 @@ finally:
 """
 
 
-def test_a_reader_whose_jvm_has_hung_up_ends_without_a_word() -> None:
-    done = ended_by("EOFError")
+@pytest.mark.parametrize("error", ["EOFError", "BrokenPipeError"])
+def test_a_reader_whose_jvm_has_hung_up_ends_without_a_word(error: str) -> None:
+    done = ended_by(error)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -6,17 +6,19 @@ import errno
 import fcntl
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-from penstock.spark.session.temporary_files import folder_of_jvm, java_option
+from penstock.spark.session.temporary_files import folder_of_jvm, java_option, sockets_in
 from penstock.spark.temporary_folder import AS_FOLDER, PREFIX, TemporaryFolder
 from tests.attacks.another_user import NOBODY, can_be_nobody
 
@@ -250,3 +252,40 @@ def test_where_there_is_no_place_for_a_folder_spark_finds_its_own(
 
 def test_the_option_of_java_has_quotes_since_paths_may_have_spaces() -> None:
     assert java_option(Path('/a b/"c"\\d')) == r'"-Djava.io.tmpdir=/a b/\"c\"\\d"'
+
+
+# Sockets of workers in it.
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a path that is short on any machine."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        yield Path(place)
+
+
+def test_a_folder_has_sockets_as_far_as_spark_takes_its_path(short: Path) -> None:
+    longest, longer = (short / ("x" * (size - len(f"{short}/"))) for size in (61, 62))
+    for folder in (longest, longer):
+        folder.mkdir()
+    assert sockets_in(longest)["spark.python.unix.domain.socket.dir"] == str(longest)
+    assert sockets_in(longer) == {}
+    assert [*longest.iterdir()] == []
+
+
+def test_it_is_the_bytes_of_a_path_that_count(short: Path) -> None:
+    folder = short / ("\u00e4" * 30)
+    folder.mkdir()
+    assert len(str(folder)) < 61 < len(os.fsencode(folder))
+    assert sockets_in(folder) == {}
+
+
+def test_where_a_file_system_knows_no_sockets_there_are_none(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OfAnotherSystem(socket.socket):
+        def bind(self, address: object) -> NoReturn:
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(socket, "socket", OfAnotherSystem)
+    assert sockets_in(short) == {}

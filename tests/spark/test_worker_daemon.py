@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import io
 import os
+import select
 import signal
 import socket
+import stat
 import struct
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
+from penstock.spark.session.worker_python import worker_python
+from penstock.spark.temporary_folder import PREFIX
 from penstock.spark.workers.worker_daemon import PromptReceipts
+from tests.spark.capabilities import has_sockets_in_folders
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,22 +46,43 @@ def test_what_comes_by_a_connection_is_read_as_it_was_sent(
         assert stream.read(3) + stream.read() == sent
 
 
+def sockets_of_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import os
+
+    for _ in batches:
+        yield pa.record_batch({"place": [os.environ.get("PYTHON_WORKER_FACTORY_SOCK_DIR", "")]})
+
+
+@pytest.mark.timeout(300)
+def test_workers_are_reached_where_nobody_else_can_and_by_no_port(spark: SparkSession) -> None:
+    question = spark.range(1, numPartitions=1).mapInArrow(sockets_of_worker, "place string")
+    place = Path(question.collect()[0].place)
+    assert place.name.startswith(PREFIX) is has_sockets_in_folders()
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700 or not has_sockets_in_folders()
+
+
 @pytest.mark.full
 @pytest.mark.timeout(300)
-def test_spark_may_take_sockets_of_the_file_system() -> None:
+def test_where_a_folder_can_have_no_sockets_spark_takes_ports(tmp_path: Path) -> None:
     program = """if True:
         from penstock import Flow
-        from penstock.spark.session.spark_session import SparkSettings, spark_session
+        from penstock.spark.session.spark_session import spark_session
 
-        options = {"spark.python.unix.domain.socket.enabled": "true"}
-        spark_session(SparkSettings(options=options))
+        print(spark_session().conf.get("spark.python.unix.domain.socket.enabled", "ports"))
         rows = Flow.range(3).map(lambda number: (number,)).on_spark("number long").rows()
         print(rows.map(lambda row: row.number).to_list().run_sync())
     """
+    place = tmp_path / ("of a path that is longer than those of sockets may be " * 3)
+    place.mkdir()
     ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+        [sys.executable, "-c", program],
+        env={**os.environ, "TMPDIR": str(place)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert ended.stdout.strip() == "[0, 1, 2]", ended.stderr
+    assert ended.stdout.splitlines() == ["ports", "[0, 1, 2]"], ended.stderr
+    assert [*place.iterdir()] == []
 
 
 def about_the_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -84,23 +112,37 @@ NUMBER = struct.Struct(">i")
 
 
 class Daemon:
-    """The daemon as the JVM starts it; it ends when its standard input is closed."""
+    """The daemon as the JVM starts it; it ends when its standard input is closed.
 
-    def __init__(self) -> None:
+    ``sockets``  a folder for them, or ports are taken
+    """
+
+    def __init__(self, *started: str, sockets: Path | None = None) -> None:
+        own = (sys.executable, "-m", "penstock.spark.workers.worker_daemon", "pyspark.worker")
+        environment = {**os.environ, "PYTHON_WORKER_FACTORY_SECRET": SECRET.decode()}
+        if sockets is not None:
+            environment["PYTHON_UNIX_DOMAIN_ENABLED"] = "true"
+            environment["PYTHON_WORKER_FACTORY_SOCK_DIR"] = str(sockets)
+            environment["PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE"] = "1"  # as Spark has it
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "penstock.spark.workers.worker_daemon", "pyspark.worker"],
+            started or own,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": SECRET.decode()},
+            env=environment,
         )
         assert self._process.stdout is not None
-        (self._port,) = NUMBER.unpack(self._process.stdout.read(NUMBER.size))
+        (said,) = NUMBER.unpack(self._process.stdout.read(NUMBER.size))
+        self._port = said if sockets is None else self._process.stdout.read(said).decode()
         self.process = self._process.pid
 
     def worker(self) -> tuple[socket.socket, int]:
         """A connection to a new worker, and which process that is."""
-        connection = socket.create_connection(("127.0.0.1", self._port))
+        if isinstance(self._port, int):
+            connection = socket.create_connection(("127.0.0.1", self._port))
+        else:
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(self._port)
         (process,) = NUMBER.unpack(read(connection, NUMBER.size))
         return connection, process
 
@@ -149,6 +191,21 @@ def test_a_worker_to_which_the_jvm_hangs_up_ends_without_a_word(
     connection, _ = daemon.worker()
     hang_up(connection)
     assert daemon.end() == ""
+
+
+ASKED = "pyspark.sql.worker.create_data_source"
+
+
+def test_one_that_is_asked_about_a_source_ends_without_a_word_where_the_jvm_has_hung_up() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        sockets = Path(folder) if has_sockets_in_folders() else None
+        daemon = Daemon(worker_python(), "-m", "pyspark.daemon", ASKED, sockets=sockets)
+        connection, worker = daemon.worker()
+        watched = os.pidfd_open(worker)
+        connection.close()  # so that it can neither read nor say that
+        select.select([watched], [], [])  # it has ended; the daemon would not let it speak
+        os.close(watched)
+        assert daemon.end() == ""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -125,9 +125,10 @@ def jvm_started_by(start: Callable[..., Any]) -> Iterator[None]:
 
 
 def delete_at_end_of_jvm(session: SparkSession, folder: str) -> None:
-    """Let the JVM delete a folder when it ends, after all that it deletes itself."""
+    """Let Spark delete a folder when its JVM ends, with all that is in it."""
     jvm: Any = session._jvm
-    jvm.java.io.File(folder).deleteOnExit()
+    shutdown = jvm.org.apache.spark.util.ShutdownHookManager
+    shutdown.registerShutdownDeleteDir(jvm.java.io.File(folder))
 
 
 def first_java_class(session: SparkSession, names: Sequence[str]) -> str | None:

@@ -31,7 +31,12 @@ from penstock.spark.session.reachable import (
     require_reachable,
 )
 from penstock.spark.session.stop_signals import unheard_by_jvm
-from penstock.spark.session.temporary_files import JAVA_OPTIONS, folder_of_jvm, java_option
+from penstock.spark.session.temporary_files import (
+    JAVA_OPTIONS,
+    folder_of_jvm,
+    java_option,
+    sockets_in,
+)
 from penstock.spark.session.worker_python import worker_python
 
 if TYPE_CHECKING:
@@ -228,6 +233,8 @@ def _made_here(settings: SparkSettings, master: str) -> SparkSession:
     with folder_of_jvm(settings.options) as folder:
         if folder is not None:
             options[JAVA_OPTIONS] += f" {java_option(folder)}"
+            if LOCAL.fullmatch(master) and _forks_its_own(settings):
+                options |= sockets_in(folder)
         session = _made(settings, options, master)
         if folder is not None:
             delete_at_end_of_jvm(session, str(folder))
@@ -243,6 +250,11 @@ def _python_of_workers(settings: SparkSettings) -> str:
     if settings.master is not None and chosen is not None:
         return chosen
     return worker_python() if is_here(settings.master) else sys.executable
+
+
+def _forks_its_own(settings: SparkSettings) -> bool:
+    """Whether all Python processes come from our daemon, which knows what hanging up is."""
+    return _python_of_workers(settings) == worker_python() != sys.executable
 
 
 def _addresses(master: str) -> AbstractContextManager[None]:

@@ -3,11 +3,14 @@
 Spark removes them when it ends, but not when it is killed. ``spark.local.dir`` and
 ``SPARK_LOCAL_DIRS`` still say where it has its blocks, and ``java.io.tmpdir``, by one of Java's own
 variables, where it has everything: what is left there is the user's to look after.
+
+The sockets of its Python workers are there as well, where nobody else can reach them.
 """
 
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +19,7 @@ from typing import Final
 from penstock.spark.private_api import own_jvm
 from penstock.spark.temporary_folder import TemporaryFolder
 
-__all__ = ["JAVA_OPTIONS", "folder_of_jvm", "java_option"]
+__all__ = ["JAVA_OPTIONS", "folder_of_jvm", "java_option", "sockets_in"]
 
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 PLACE: Final = "java.io.tmpdir"
@@ -28,6 +31,11 @@ USERS_OPTIONS: Final = (
     "_JAVA_OPTIONS",
 )
 """The variables by which a user gives options to the JVM."""
+
+SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
+PLACE_OF_SOCKETS: Final = "spark.python.unix.domain.socket.dir"
+LONGEST: Final = 61
+"""As long as Spark lets the path of that folder be: sockets have names of 43 characters."""
 
 _held: list[TemporaryFolder] = []
 """That of the JVM which runs, until the program ends; guarded by the lock of the session."""
@@ -78,3 +86,27 @@ def java_option(folder: Path) -> str:
     """As Spark reads options: in quotes, since a path may have spaces."""
     escaped = str(folder).replace("\\", "\\\\").replace('"', '\\"')
     return f'"-D{PLACE}={escaped}"'
+
+
+def sockets_in(folder: Path) -> dict[str, str]:
+    """Options for sockets in a folder, between the JVM and Python; none if it can have no sockets.
+
+    Without them Spark opens ports. A release of Spark that does not know them opens ports as well.
+    """
+    if not can_have_sockets(folder):
+        return {}
+    return {SOCKETS: "true", PLACE_OF_SOCKETS: str(folder)}
+
+
+def can_have_sockets(folder: Path) -> bool:
+    """Whether its path is short enough, and its file system knows sockets."""
+    if len(os.fsencode(folder)) > LONGEST:
+        return False
+    tried = folder / "socket"
+    try:
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(str(tried))
+        tried.unlink()
+    except OSError:
+        return False
+    return True

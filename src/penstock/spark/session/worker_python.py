@@ -6,6 +6,10 @@ several. Where pyspark is installed, it is compiled already.
 
 The process that Spark starts for a query with state, to ask which it has, prints five lines of its
 own. It runs no function of the user, and sends its errors to the JVM: what it prints is dropped.
+
+The processes that Spark asks about a source are forked by ``worker_daemon`` as well, which Spark
+can only be told for those that run tasks. It does not wait for their last word, of which that of
+pyspark makes a traceback where they talk by sockets in a folder.
 """
 
 from __future__ import annotations
@@ -40,6 +44,7 @@ PYTHONPATH=${left#:}
 export PYTHONPATH
 # It says on the user's terminal what it does, and that is all. Its errors do not go that way.
 [ "$1 $2" = "-m pyspark.sql.streaming.transform_with_state_driver_worker" ] && exec >/dev/null
+[ "$1 $2" = "-m pyspark.daemon" ] && shift 2 && set -- -m penstock.spark.workers.worker_daemon "$@"
 """
 
 

@@ -188,7 +188,7 @@ class JournalStream(DataSourceStreamReader):
         If the JVM has hung up, there is nobody left to be told, and a traceback would be all that
         the user sees of it.
         """
-        if isinstance(sys.exception(), EOFError):
+        if isinstance(sys.exception(), EOFError | BrokenPipeError):
             os._exit(0)
 
     def _bounded(self, start: int, end: int, most: int) -> dict[str, Any]:

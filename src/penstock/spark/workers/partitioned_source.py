@@ -207,7 +207,7 @@ class PartitionedStream(DataSourceStreamReader):
 
     def stop(self) -> None:
         """The reader holds nothing. If the JVM has hung up, there is nobody to be told."""
-        if isinstance(sys.exception(), EOFError):
+        if isinstance(sys.exception(), EOFError | BrokenPipeError):
             os._exit(0)
 
     def _publishers(self) -> Publishers:

@@ -2,8 +2,8 @@
 
 For each task Spark sends a worker two small messages, and its system holds the second one back
 until that of the worker has acknowledged the first. That one waits for 40 ms in case the worker
-answers, which it does not. Here it is told not to wait. Sockets in the file system, which Spark can
-be told to take instead, do not wait anyway.
+answers, which it does not. Here it is told not to wait. Sockets in a folder, which an embedded
+Spark has where it can, do not wait anyway.
 
 After each task a worker looks for garbage, among all that it has ever imported, for 25 ms. Here
 what was imported for the first task is left out.
@@ -11,7 +11,8 @@ what was imported for the first task is left out.
 Told to stop, as all processes of a service are at once, the workers would die while the user's
 program drains. Here they do not heed that, and end when the JVM hangs up; see ``stop_signals.py``.
 
-A worker to which the JVM hangs up would print a traceback. Here it just ends.
+A worker to which the JVM hangs up would print a traceback. Here it just ends, also one that Spark
+asks about a source and does not wait for.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import gc
 import io
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
@@ -30,6 +32,7 @@ from penstock.spark.session.stop_signals import heard_by_children, unheard_here
 
 __all__ = ["PromptReceipts", "worker"]
 
+TASKS: Final = "pyspark.worker"
 QUICKACK: Final[int | None] = getattr(socket, "TCP_QUICKACK", None)  # Linux has it
 daemon: Final = worker_daemon()
 run_task: Final = daemon.worker
@@ -56,8 +59,9 @@ class PromptReceipts(io.RawIOBase):
 
 
 def worker(connection: socket.socket, authenticated: bool) -> int:
-    """What pyspark calls for each task, in a process of its own."""
-    wrap_worker_main(partial(read_promptly, connection, main_of_pyspark()))
+    """What pyspark calls for each task, or question, in a process of its own."""
+    if sys.argv[1:] in ([], [TASKS]):
+        wrap_worker_main(partial(read_promptly, connection, main_of_pyspark()))
     with ending_without_jvm():
         code: int = run_task(connection, authenticated)
     keep_what_was_imported()
