@@ -38,7 +38,7 @@ class RedisServer(ServerProcess):
         self._port = port
         super().__init__(
             ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--requirepass", PASSWORD,
-             "--dir", str(folder), "--save", "", "--appendonly", "yes"],
+             "--dir", str(folder), "--save", "", "--appendonly", "yes", "--appendfsync", "always"],
             folder,
             self._is_ready,
         )  # fmt: skip
