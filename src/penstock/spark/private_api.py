@@ -6,13 +6,14 @@ of a version. Nothing of Spark is imported before a function needs it.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import re
 import socket
 import socketserver
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from inspect import signature
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -116,8 +117,7 @@ def jvm_started_by(start: Callable[..., Any]) -> Iterator[None]:
     from pyspark import java_gateway
 
     names = vars(java_gateway)
-    before = names["Popen"]
-    names["Popen"] = start
+    before, names["Popen"] = names["Popen"], start
     try:
         yield
     finally:
@@ -168,6 +168,8 @@ def require_token_of_calls(session: SparkSession) -> None:
     token = gateway.gateway_parameters.auth_token
     gateway.callback_server_parameters.auth_token = token
     ensure_callback_server_started(gateway)
+    # Else it holds all that was loaded for runs, which libraries in C++ list when Python ends.
+    atexit.register(gateway.gateway_property.pool.dict.clear)
     server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
     jvm, client = gateway.jvm, server.getCallbackClient()
     place = client.getPort(), client.getAddress()
@@ -323,10 +325,8 @@ def cancel_jobs(context: SparkContext, group: str) -> None:
 
     if context._jsc is None:
         return  # the session has been stopped
-    try:
+    with suppress(Py4JError, OSError):  # the JVM is gone, and its jobs with it
         context._jsc.sc().cancelJobGroupAndFutureJobs(group)
-    except (Py4JError, OSError):
-        pass  # the JVM is gone, and its jobs with it
 
 
 def analyzed_plan(frame: DataFrame) -> Any:
