@@ -167,7 +167,11 @@ def test_what_spark_reads_itself_comes_again_after_a_rewind(tmp_path: Path) -> N
     assert "the checkpoint only knows batches up to 0 of that time" in str(refused.error)
     for written in tmp_path.glob("out.jsonl*"):
         written.unlink()
-    run = run_of(tmp_path, until_end=True)
+    emptied = run_of(tmp_path, until_end=True)  # and now it has less
+    emptied.start()
+    assert emptied.wait(PATIENCE)
+    assert "has no batch of this pipeline, and has had batch 0" in str(emptied.error)
+    run = run_of(tmp_path, until_end=True, accept_lost_batches=True)
     run.start()
     assert run.wait(PATIENCE)
     assert (run.state, run.error) == ("completed", None)

@@ -9,7 +9,7 @@ import pytest
 
 from penstock import Flow, Retry, collect_undelivered
 from penstock.connectors import Entry, Writer, read_redis_stream, write_redis_stream
-from penstock.delivery import DeliveryRefused, Epoch
+from penstock.delivery import BatchesLost, DeliveryRefused, Epoch
 from penstock.flow.resume.planning import resumption_of
 from penstock.tck import verify_publisher
 from penstock.testing import ManualSubscriber
@@ -459,6 +459,23 @@ def test_two_who_write_at_once_are_noticed(redis_server: RedisServer, stream: st
     for sink in sinks:
         sink.close()
     assert redis_server.entries(stream) == [{"n": "1"}]
+
+
+def test_a_server_that_has_lost_what_it_had_acknowledged_is_named_and_nobody_else(
+    redis_server: RedisServer, stream: str
+) -> None:
+    sink = write_redis_stream(redis_server.url, stream).sink
+    sink.open(Epoch.begun())
+    for batch in range(2):
+        sink.begin(batch)
+        sink({"n": batch})
+        if batch:  # as after a crash of a server that does not sync what it answers
+            assert redis_server.command("DEL", f"penstock:delivery:{{{stream}}}:{stream}") == 1
+            with pytest.raises(BatchesLost, match="has no batch of this .* and has had batch 0:"):
+                sink.commit(batch)
+        else:
+            sink.commit(batch)
+    sink.close()
 
 
 def test_it_says_what_it_would_do(redis_server: RedisServer, stream: str) -> None:

@@ -7,6 +7,7 @@ what the sinks had by then:
 ``with-runs``        sinks know the runs and their batches; it is written down what the state means
 ``with-sinks``       the ledger knows what each sink was given
 ``without-run-log``  the same, and nothing of when runs were and how they ended
+``without-had``      the log of runs, and nothing of the last batch that each sink had
 ``now``              the present form
 
 ``python -m tests.pipeline.kept_checkpoints NAME`` adds one that this version writes.
@@ -35,7 +36,7 @@ from tests.archives import unpack
 __all__ = ["BATCHES", "KEPT", "ROWS", "form_of", "sample_run", "unpacked"]
 
 ARCHIVES: Final = Path(__file__).parent / "checkpoints"
-KEPT: Final = ("without-runs", "with-runs", "with-sinks", "without-run-log", "now")
+KEPT: Final = ("without-runs", "with-runs", "with-sinks", "without-run-log", "without-had", "now")
 ROWS: Final = 120
 BATCH_ROWS: Final = 20
 BATCHES: Final = [range(first, first + BATCH_ROWS) for first in range(0, ROWS, BATCH_ROWS)]

@@ -68,6 +68,7 @@ def run_of(
     probe: Any = None,
     through: Any = None,
     source: Callable[[], SparkFlow] | None = None,
+    accept_lost_batches: bool = False,
     **options: Any,
 ) -> PipelineRun:
     """From the files in ``in`` to ``out.jsonl``, by way of a checkpoint beside them.
@@ -87,7 +88,10 @@ def run_of(
         transform=through or (lambda files: files),
         sinks=sinks,
     )
-    return PipelineRun(pipeline, NoSettings(), RunTarget(checkpoint=str(folder / "checkpoint")))
+    target = RunTarget(
+        checkpoint=str(folder / "checkpoint"), accept_lost_batches=accept_lost_batches
+    )
+    return PipelineRun(pipeline, NoSettings(), target)
 
 
 def main(folder: Path, source: Callable[[], SparkFlow] | None) -> None:

@@ -60,7 +60,7 @@ def test_what_is_delivered_counts_at_once_and_stays_after_its_batch() -> None:
         sink.take(3)
         assert kept.accounts.of(sink.gauge).delivered == 3 * batch + 3
         kept.accounts.commit(batch)
-    assert kept.accounts.of(sink.gauge) == SinkHistory(delivered=6, last=3)
+    assert kept.accounts.of(sink.gauge) == SinkHistory(delivered=6, last=3, batch=1)
     assert (kept.history.batch, kept.history.sinks["phone"].delivered) == (1, 6)
 
 
@@ -80,7 +80,7 @@ def test_the_rows_of_a_batch_that_had_begun_when_the_run_was_killed_are_possibly
     kept.accounts.begin(1)
     sink.take(4)
     kept.accounts.commit(1)
-    assert kept.history.sinks["phone"] == SinkHistory(7, 4, possibly_duplicated=3)
+    assert kept.history.sinks["phone"] == SinkHistory(7, 4, 1, possibly_duplicated=3)
 
 
 def test_a_batch_that_is_killed_twice_may_be_there_three_times() -> None:
@@ -96,7 +96,7 @@ def test_a_batch_that_is_killed_twice_may_be_there_three_times() -> None:
     kept.accounts.begin(0)
     sink.take(3)
     kept.accounts.commit(0)
-    assert kept.history.sinks["phone"] == SinkHistory(3, 3, possibly_duplicated=6)
+    assert kept.history.sinks["phone"] == SinkHistory(3, 3, 0, possibly_duplicated=6)
 
 
 def test_a_batch_that_was_all_given_and_not_committed_is_delivered_once() -> None:
@@ -111,7 +111,7 @@ def test_a_batch_that_was_all_given_and_not_committed_is_delivered_once() -> Non
     assert kept.accounts.of(sink.gauge).delivered == 3
     sink.take(1)
     kept.accounts.commit(0)
-    assert kept.history.sinks["phone"] == SinkHistory(3, 3, possibly_duplicated=3)
+    assert kept.history.sinks["phone"] == SinkHistory(3, 3, 0, possibly_duplicated=3)
 
 
 def test_two_batches_that_come_again_are_delivered_once_each() -> None:
@@ -128,7 +128,7 @@ def test_two_batches_that_come_again_are_delivered_once_each() -> None:
         kept.accounts.begin(batch)
         sink.take(rows)
         kept.accounts.commit(batch)
-    assert kept.history.sinks["phone"] == SinkHistory(12, 5, possibly_duplicated=7)
+    assert kept.history.sinks["phone"] == SinkHistory(12, 5, 2, possibly_duplicated=7)
 
 
 def test_a_batch_of_which_no_row_was_given_before_the_kill_is_no_duplicate() -> None:
@@ -151,10 +151,10 @@ def tells(sink: Sink) -> None:
 @pytest.mark.parametrize(
     ("level", "does", "history"),
     [
-        ("exactly once", recognises, SinkHistory(3, 3, recognised=3)),
-        ("exactly once", lambda sink: None, SinkHistory(3, 3)),
-        ("at least once", recognises, SinkHistory(3, 3, recognised=3)),
-        ("at least once", tells, SinkHistory(3, 3, duplicated=1)),
+        ("exactly once", recognises, SinkHistory(3, 3, 0, recognised=3)),
+        ("exactly once", lambda sink: None, SinkHistory(3, 3, 0)),
+        ("at least once", recognises, SinkHistory(3, 3, 0, recognised=3)),
+        ("at least once", tells, SinkHistory(3, 3, 0, duplicated=1)),
     ],
 )
 def test_a_sink_that_knows_a_batch_has_nothing_twice(
@@ -169,6 +169,19 @@ def test_a_sink_that_knows_a_batch_has_nothing_twice(
     does(sink)
     kept.accounts.commit(0)
     assert kept.history.sinks["file"] == history
+
+
+def test_the_last_batch_of_which_a_sink_had_rows_is_known_and_no_other_is_missed() -> None:
+    phone, board = Sink("phone"), Sink("board")
+    kept = Kept(phone, board)
+    for batch, (to_phone, to_board) in enumerate(((3, 0), (2, 1), (0, 4), (0, 0))):
+        kept.accounts.begin(batch)
+        phone.take(to_phone)
+        board.take(to_board)
+        kept.accounts.commit(batch)
+    assert kept.history.had_by_sinks(done=3) == {"phone": 1, "board": 2}
+    assert kept.history.had_by_sinks(done=1) == {"phone": 1, "board": 1}  # batch 2 comes again
+    assert kept.history.had_by_sinks(done=-1) == {"phone": -1, "board": -1}
 
 
 def test_what_a_sink_says_itself_is_added_to_what_it_said_in_earlier_runs() -> None:
@@ -190,7 +203,7 @@ def test_within_a_run_only_the_rows_that_were_given_before_may_be_there_twice() 
     kept.accounts.begin(0)  # a worker was lost
     sink.take(5)
     kept.accounts.commit(0)
-    assert kept.history.sinks["phone"] == SinkHistory(5, 5, possibly_duplicated=2)
+    assert kept.history.sinks["phone"] == SinkHistory(5, 5, 0, possibly_duplicated=2)
 
 
 def test_a_history_that_cannot_be_written_stops_nothing_and_is_written_later() -> None:

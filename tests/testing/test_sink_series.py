@@ -27,6 +27,7 @@ KNOWN = "a batch that comes again is known"
 NO_TRACE = "what is not committed leaves no trace"
 ANOTHER = "what another checkpoint wrote is refused"
 OLDER = "an older checkpoint is refused"
+LOST = "a sink that has lost batches is refused"
 RIVAL = "of two that write at once, one is refused"
 ICEBERG = [] if find_spec("pyiceberg") is None else ["IcebergTable"]
 
@@ -96,9 +97,9 @@ def test_a_sink_that_promises_less_stands_less(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("party", "steps", "found"),
     [
-        (sink_parties.Forgotten, 1, {KNOWN, NO_TRACE, ANOTHER, OLDER, RIVAL}),
+        (sink_parties.Forgotten, 1, {KNOWN, NO_TRACE, ANOTHER, OLDER, LOST, RIVAL}),
         pytest.param(sink_parties.Late, None, {STEPS}, marks=pytest.mark.full),
-        (sink_parties.Trusting, 1, {ANOTHER, OLDER, RIVAL}),
+        (sink_parties.Trusting, 1, {ANOTHER, OLDER, LOST, RIVAL}),
         (sink_parties.CommitsEarly, 5, {AGAIN, NO_TRACE, RIVAL, STEPS}),
     ],
 )

@@ -44,6 +44,7 @@ class RunOptions:
     dashboard: bool = False
     port: int = 0
     accept_state_change: bool = False
+    accept_lost_batches: bool = False
     drain_timeout: float = 30.0
     tls_certificate: Path | None = None
     tls_key: Path | None = None
@@ -89,6 +90,7 @@ class RunOptions:
             remote=self.remote,
             spark_page=self.spark_page,
             accept_state_change=self.accept_state_change,
+            accept_lost_batches=self.accept_lost_batches,
             samples=self.samples,
         )
 

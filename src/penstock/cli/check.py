@@ -92,7 +92,7 @@ class PipelineCheck:
         for name, made in run.sinks.items():
             advice = getattr(getattr(made, "sink", made), "advice", ())
             yield from (Finding(name, "warning", words) for words in advice)
-            yield self._found(name, "", partial(sink_in_words, made, run))[1]
+            yield self._found(name, "", partial(sink_in_words, name, made, run))[1]
 
     def _run(self) -> PipelineRun:
         return PipelineRun(self.pipeline, self.settings, self.options.target)
@@ -149,26 +149,36 @@ def require_listener(url: str) -> str:
     raise NobodyThere(f"nobody answers at {url}: {reason}; a run would wait for it")
 
 
-def sink_in_words(made: Any, run: PipelineRun) -> str:
+def sink_in_words(name: str, made: Any, run: PipelineRun) -> str:
     """The level of a sink, and what it would do, if it can say that."""
     level: str = level_of(made) or "not known how often it has a row"
     check = getattr(made, "check", None)
     if not isinstance(made, BatchSink | DataFrameSink) or not callable(check):
         return level
-    epoch = next_epoch(run)
+    epoch = next_epoch(run, name, made)
     if epoch is None and level == "exactly once":
         level += " within a run, since there is no checkpoint"
     return "; ".join(filter(None, (level, check(epoch))))
 
 
-def next_epoch(run: PipelineRun) -> Epoch | None:
-    """That of the checkpoint, if there is one and the pipeline were started now."""
+def next_epoch(run: PipelineRun, name: str, made: BatchSink | DataFrameSink) -> Epoch | None:
+    """That of the checkpoint for a sink, if there is one and the pipeline were started now."""
     plan = getattr(run.engine, "plan", None)
     if plan is None or plan.checkpoint is None:
         return None
+    from penstock.pipeline.history import RunHistory
     from penstock.spark.checkpoint import Checkpoint
 
-    return Checkpoint(plan.checkpoint).next_epoch()
+    checkpoint = Checkpoint(plan.checkpoint)
+    epoch = checkpoint.next_epoch()
+    if isinstance(made, DataFrameSink):
+        known: Epoch = plan.epoch_known_to(made, epoch)
+        return known
+    history = None if plan.accept_lost_batches else RunHistory.opened(checkpoint)
+    begun = -1 if checkpoint.planned_batch is None else checkpoint.planned_batch
+    done = begun if checkpoint.unfinished_batch is None else begun - 1
+    had = {} if history is None else history.had_by_sinks(done)
+    return epoch.for_sink(had.get(name, epoch.had))
 
 
 def one_line(error: Exception) -> str:

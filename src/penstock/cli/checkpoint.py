@@ -149,7 +149,7 @@ def lines(
             "ledger",
             (
                 f"restarts {count(history.restarts)}, replayed {count(history.replayed)}, "
-                f"lost {count(history.lost)}"
+                f"lost {count(history.lost)}{' or more' if 'lost' in history.at_least else ''}"
             ),
         )
     for run in runs[-SHOWN_RUNS:]:
@@ -202,4 +202,5 @@ def for_programs(found: CheckpointSummary, history: RunHistory | None) -> dict[s
         "restarts": 0 if history is None else history.restarts,
         "replayed": 0 if history is None else history.replayed,
         "lost": 0 if history is None else history.lost,
+        "at_least": [] if history is None else [*history.at_least],
     }

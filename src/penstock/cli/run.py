@@ -50,6 +50,12 @@ TOKEN: Final = "PENSTOCK_DASHBOARD_TOKEN"
     help="Let a changed query read the state of the one before.",
 )
 @click.option(
+    "--accept-lost-batches",
+    is_flag=True,
+    default=None,
+    help="Go on although a sink lacks batches that it had.",
+)
+@click.option(
     "--drain-timeout",
     type=float,
     metavar="SECONDS",

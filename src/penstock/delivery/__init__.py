@@ -9,12 +9,13 @@
 """
 
 from penstock.delivery.contract import BatchSink, DataFrameSink, Level, level_of
-from penstock.delivery.epoch import BatchProgress, DeliveryRefused, Epoch, RunStart
+from penstock.delivery.epoch import BatchesLost, BatchProgress, DeliveryRefused, Epoch, RunStart
 from penstock.delivery.transactional import TransactionalSink
 
 __all__ = [
     "BatchProgress",
     "BatchSink",
+    "BatchesLost",
     "DataFrameSink",
     "DeliveryRefused",
     "Epoch",

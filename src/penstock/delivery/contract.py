@@ -73,6 +73,8 @@ class DataFrameSink(ABC):
     """
 
     level: Level
+    marks_every_batch: bool = False
+    """Whether it also keeps the numbers of batches without rows, so that a gap is a loss."""
 
     def in_epoch(self, epoch: Epoch) -> DataFrameSink:
         """The sink for a run of this epoch, which without a checkpoint is that of the run alone."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 __all__ = [
     "BatchProgress",
+    "BatchesLost",
     "DeliveryRefused",
     "Epoch",
     "RunStart",
@@ -27,8 +28,21 @@ REMEDY: Final = (
 )
 
 
+ACCEPT: Final = "--accept-lost-batches"
+GONE: Final = (
+    "it was emptied, replaced or restored from a backup, or its server has lost what it had "
+    "acknowledged. Those rows do not come again by themselves: restore the sink; have them again "
+    "by penstock checkpoint rewind, as far as they are kept, or by penstock checkpoint reset, into "
+    f"an empty sink; or go on without them by {ACCEPT}"
+)
+
+
 class DeliveryRefused(Exception):
     """A sink and a checkpoint that do not belong together, or a sink that others change."""
+
+
+class BatchesLost(DeliveryRefused):
+    """A sink no longer has batches that it has had."""
 
 
 class RunStart(NamedTuple):
@@ -40,9 +54,14 @@ class RunStart(NamedTuple):
 
 @dataclass(frozen=True)
 class Epoch:
-    """All starts of a pipeline from one checkpoint, this run's the last."""
+    """All starts of a pipeline from one checkpoint, this run's the last.
+
+    ``had``  the last batch of which the sink to which this is given has had rows, as far as the
+             checkpoint knows; -1 if it knows of none
+    """
 
     starts: tuple[RunStart, ...]
+    had: int = NOTHING_PLANNED
 
     @classmethod
     def begun(cls, before: tuple[RunStart, ...] = (), planned: int = NOTHING_PLANNED) -> Epoch:
@@ -56,6 +75,10 @@ class Epoch:
             return cls(tuple(RunStart(str(run), int(planned)) for run, planned in json.loads(text)))
         except (ValueError, TypeError) as error:
             raise ValueError(f"no epoch: {text[:80]!r}") from error
+
+    def for_sink(self, had: int) -> Epoch:
+        """The same for a sink that has had rows of that batch."""
+        return replace(self, had=had)
 
     @property
     def text(self) -> str:
@@ -80,9 +103,17 @@ class Epoch:
         return batch == last
 
     def last_batch(self, mark: str | None, sink: str) -> int:
-        """The last batch of a sink, -1 if it has none; refuses one of another epoch."""
-        if mark is None:
-            return NOTHING_PLANNED
+        """The last batch of a sink, -1 if it has none.
+
+        Refuses one of another epoch, and one that has lost batches.
+        """
+        last = NOTHING_PLANNED if mark is None else self._known_batch(mark, sink)
+        if last < self.had:
+            found = "no batch of this pipeline" if last < 0 else f"batch {last} as its last"
+            raise BatchesLost(f"{sink} has {found}, and has had batch {self.had}: {GONE}")
+        return last
+
+    def _known_batch(self, mark: str, sink: str) -> int:
         run, batch = read_mark(mark, sink)
         runs = [start.run for start in self.starts]
         if run not in runs:
@@ -136,6 +167,22 @@ class BatchProgress:
     def mark(self, batch: int) -> str | None:
         """What to store with the rows of the batch, if there is a checkpoint."""
         return None if self.epoch is None else self.epoch.mark(batch)
+
+    def loss(self, stored: str | None, found: str | None) -> BatchesLost | None:
+        """Why a sink that had stored a mark has another, if it is an older one, or none.
+
+        Else somebody else has written it.
+        """
+        if self.epoch is None or stored is None:
+            return None
+        _, had = read_mark(stored, self._sink)
+        try:
+            self.epoch.for_sink(had).last_batch(found, self._sink)
+        except BatchesLost as lost:
+            return lost
+        except DeliveryRefused:
+            pass  # it is of somebody else
+        return None
 
     def committed(self, batch: int) -> None:
         """The sink has the batch."""

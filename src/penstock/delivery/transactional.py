@@ -253,8 +253,8 @@ class TransactionalSink(ABC):
         self.insert(rows)
 
     def _require_known_mark(self) -> None:
-        if self._progress.epoch is not None and self.load_mark() != self._stored:
-            raise DeliveryRefused(
+        if self._progress.epoch is not None and (found := self.load_mark()) != self._stored:
+            raise self._progress.loss(self._stored, found) or DeliveryRefused(
                 f"{self.name} was written by another pipeline since this one was opened; stop that "
                 "one, or write somewhere else"
             )

@@ -66,6 +66,7 @@ class AssemblyError(Exception):
 class RunTarget:
     """Where a pipeline runs; what is ``None`` stays as the code of the pipeline has it.
 
+    ``accept_lost_batches``  whether a sink may lack batches that it has had
     ``samples``  whether elements may be shown: on the page, and in the status
     """
 
@@ -74,6 +75,7 @@ class RunTarget:
     remote: str | None = field(default=None, repr=False)  # it may hold a token
     spark_page: bool = False
     accept_state_change: bool = False
+    accept_lost_batches: bool = False
     samples: bool = True
 
 

@@ -38,12 +38,14 @@ class SinkHistory:
     """What one sink was given.
 
     ``delivered``            rows, each of them once; ``last`` of these are those of the last batch
+    ``batch``                the last one of which it was given rows
     ``possibly_duplicated``  rows that it was perhaps given before
     ``duplicated``           rows that it says it was given before, and ``recognised`` those it knew
     """
 
     delivered: int = 0
     last: int = 0
+    batch: int = -1
     possibly_duplicated: int = 0
     duplicated: int = 0
     recognised: int = 0
@@ -149,6 +151,16 @@ class RunHistory:
             unreplayed=tuple(found.pop("unreplayed", ())),
             **found,
         )
+
+    def had_by_sinks(self, done: int) -> dict[str, int]:
+        """The last batch that each sink must have; what follows ``done`` comes again."""
+        return {name: min(each.batch, done) for name, each in self.sinks.items()}
+
+    def accepted(self, sink: str, words: str) -> RunHistory:
+        """The sink has lost batches, of which nobody knows how many rows they had."""
+        without = replace(self.sinks[sink], batch=-1)  # so that they are missed once
+        history = replace(self, sinks={**self.sinks, sink: without})
+        return history.unsure_of("lost").noted(f"accepted: {words}")
 
     def keep(self, checkpoint: Checkpoint) -> None:
         """Write them down for the next run."""

@@ -157,7 +157,8 @@ class SinkAccounts:
                 delivered = before.delivered - counted + given.rows
                 history = replace(history, delivered=delivered, last=given.rows)
             possibly = before.possibly_duplicated + given.possibly_again
-            sinks[sink.name] = replace(history, possibly_duplicated=possibly)
+            last = max(before.batch, batch) if given.rows else before.batch
+            sinks[sink.name] = replace(history, possibly_duplicated=possibly, batch=last)
         return sinks
 
     def close(self) -> None:

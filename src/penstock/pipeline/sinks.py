@@ -19,7 +19,7 @@ from penstock.core import (
     require_error,
     require_subscription,
 )
-from penstock.delivery import BatchSink, Epoch
+from penstock.delivery import BatchesLost, BatchSink, Epoch
 from penstock.delivery.contract import as_error
 from penstock.flow.engine.call_site import note
 from penstock.runtime import shown_element
@@ -253,10 +253,15 @@ class SinkBatches:
     """Tells all sinks of a pipeline that know batches where one begins and ends.
 
     ``committed``  how many batches all sinks have got in this run
+    ``had``        the last batch of which each has had rows in earlier runs, as far as is known
+    ``on_lost``    is told which sink has lost some of them, if that is accepted; on the thread that
+                   opens them
     """
 
     def __init__(self, made: Mapping[str, Any]) -> None:
         self.committed = 0
+        self.had: dict[str, int] = {}
+        self.on_lost: Callable[[str, BatchesLost], object] | None = None
         self._last = -1
         # Those that are called are done with an element when the call returns.
         self._subscribers = {
@@ -286,17 +291,29 @@ class SinkBatches:
 
     def open(self, epoch: Epoch | None) -> None:
         """Open all, once none of them refuses; if one does even so, those before are closed."""
-        for sink in self._sinks.values():
-            sink.check(epoch)
+        for name, sink in self._sinks.items():
+            self._ask(name, sink.check, epoch)
         opened: list[BatchedSink] = []
-        for sink in self._sinks.values():
+        for name, sink in self._sinks.items():
             try:
-                sink.open(epoch)
+                self._ask(name, sink.open, epoch)
             except Exception:
                 for other in opened:
                     other.close()
                 raise
             opened.append(sink)
+
+    def _ask(self, name: str, asked: Callable[[Epoch | None], object], epoch: Epoch | None) -> None:
+        """Ask a sink whether it belongs to the epoch, and has all that it has had."""
+        known = epoch if epoch is None else epoch.for_sink(self.had.get(name, epoch.had))
+        try:
+            asked(known)
+        except BatchesLost as lost:
+            if self.on_lost is None:
+                raise
+            self.on_lost(name, lost)
+            del self.had[name]
+            asked(epoch)
 
     def begin(self, batch: int) -> None:
         """Each says whether it wants the batch."""

@@ -9,6 +9,7 @@ from operator import methodcaller
 from typing import Any
 
 from penstock.api import Publisher
+from penstock.delivery import BatchesLost
 from penstock.flow.resume.planning import CannotResume
 from penstock.observe.ledger import Cause, Conservation, Ledger
 from penstock.observe.meters import SinkMeter, SourceMeter, element_signals, in_words, signals
@@ -49,10 +50,23 @@ __all__ = ["SparkEngine", "spark_engine"]
 class SparkEngine:
     """A flow that runs on Spark, as it is deployed."""
 
-    def __init__(self, assembly: Assembly, deployment: Deployment) -> None:
-        self._accounts = SinkAccounts(deployment.batches, self._keep_history)
+    def __init__(self, assembly: Assembly, target: RunTarget, batches: SinkBatches) -> None:
+        self._batches = batches
+        self._accounts = SinkAccounts(batches, self._keep_history)
         self._accounts.on_close = self._note_rest
-        deployment = replace(deployment, watch=self._began, batches=self._accounts)
+        deployment = Deployment(
+            name=assembly.name,
+            checkpoint=target.checkpoint,
+            master=target.master,
+            remote=target.remote,
+            ui=target.spark_page,
+            watch=self._began,
+            batches=self._accounts,
+            accept_state_change=target.accept_state_change,
+            accept_lost_batches=target.accept_lost_batches,
+            sinks=tuple(assembly.spark_sinks.values()),
+            rows=bool(assembly.element_sinks),
+        )
         self.flow = deployed(assembly.flow, deployment)
         origin = from_spark_in(self.flow)
         assert origin is not None  # else it would not go through Spark
@@ -134,9 +148,16 @@ class SparkEngine:
             history = history.restarted(
                 run.replayed, run.done_batch, stateful=stateful, streamed=streamed, again=again
             )
+        self._batches.had = history.had_by_sinks(run.done_batch)
+        if self._plan.accept_lost_batches:
+            self._batches.on_lost = self._note_accepted
         self._accounts.adopt(history)
         self._earlier, self._losses = history.spark, history.all_losses
         self._keep_history()
+
+    def _note_accepted(self, sink: str, lost: BatchesLost) -> None:
+        words = str(lost).partition(":")[0]  # what follows says what could be done instead
+        self._accounts.change(methodcaller("accepted", sink, words))
 
     def _note_rest(self) -> None:
         """The run is over; Spark may have planned a batch, of which nobody saw anything."""
@@ -306,18 +327,7 @@ def spark_engine(assembly: Assembly, target: RunTarget, batches: SinkBatches) ->
         return None
     require_fitting_sinks(assembly, origin)
     require_own_session(assembly, target, origin.plan)
-    deployment = Deployment(
-        name=assembly.name,
-        checkpoint=target.checkpoint,
-        master=target.master,
-        remote=target.remote,
-        ui=target.spark_page,
-        batches=batches,
-        accept_state_change=target.accept_state_change,
-        sinks=tuple(assembly.spark_sinks.values()),
-        rows=bool(assembly.element_sinks),
-    )
-    return SparkEngine(assembly, deployment)
+    return SparkEngine(assembly, target, batches)
 
 
 def errors_of(run: RunCounts) -> tuple[Signal, ...]:

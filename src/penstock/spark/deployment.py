@@ -35,6 +35,7 @@ class Deployment:
     remote: str | None = field(default=None, repr=False)  # it may hold a token
     ui: bool = False
     accept_state_change: bool = False
+    accept_lost_batches: bool = False
     watch: Callable[[SparkRun], object] | None = None
     batches: BatchListener | None = None
     sinks: tuple[DataFrameSink, ...] = ()
@@ -53,6 +54,7 @@ class Deployment:
             watch=self.watch,
             batches=self.batches,
             accept_state_change=self.accept_state_change or plan.accept_state_change,
+            accept_lost_batches=self.accept_lost_batches,
             sinks=plan.sinks + self.sinks,
         )
 

@@ -231,6 +231,7 @@ class SparkPlan:
     ``watch``   is told of each run when its journals are open
     ``batches`` is told where its batches begin and end
     ``accept_state_change``  whether state may be read by a query that gives it another meaning
+    ``accept_lost_batches``  whether a sink may lack batches that it has had
     ``sinks``   get the DataFrame of each batch, before its rows come back
     ``ticks``   whether Spark runs batches by the clock as well, also when there is no row
     """
@@ -246,6 +247,7 @@ class SparkPlan:
     watch: Callable[[SparkRun], object] | None = None
     batches: BatchListener | None = None
     accept_state_change: bool = False
+    accept_lost_batches: bool = False
     sinks: tuple[DataFrameSink, ...] = ()
     until_end: bool = False
     ticks: bool = False
@@ -276,6 +278,12 @@ class SparkPlan:
         """Whether rows come out in the order in which they went in, also if they come again."""
         in_order = self.first is None and not self.streams  # which may have any order
         return in_order and not any(isinstance(each, FrameStage) for each in self.stages)
+
+    def epoch_known_to(self, sink: DataFrameSink, epoch: Epoch) -> Epoch:
+        """The epoch for a sink that Spark serves, with the batch that it must have."""
+        if self.accept_lost_batches or not sink.marks_every_batch:
+            return epoch
+        return epoch.for_sink(epoch.starts[-1].planned - 1)  # the last one may not be done
 
     def transform(self, frames: Sequence[DataFrame]) -> DataFrame:
         """From the streams of the inputs to what comes out."""

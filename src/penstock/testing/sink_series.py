@@ -129,6 +129,7 @@ class SinkSeries:
             yield "what is not committed leaves no trace", self._given_up
             yield "what another checkpoint wrote is refused", self._another_checkpoint
             yield "an older checkpoint is refused", self._older_checkpoint
+            yield "a sink that has lost batches is refused", self._lost_batches
             yield "of two that write at once, one is refused", self._rival
 
     def verdict(self, experiment: Callable[[], None]) -> str:
@@ -221,6 +222,14 @@ class SinkSeries:
             self._give(sink, 0)
             self._give(sink, 2)
         self._require_refused(place, later)
+
+    def _lost_batches(self) -> None:
+        place = self._new_place()
+        first = Epoch.begun()
+        with self._opened(place, first) as sink:
+            self._give(sink, 0)
+        later = Epoch.begun(first.starts, 2)
+        self._require_refused(place, later.for_sink(2))
 
     def _rival(self) -> None:
         place = self._new_place()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.delivery import DeliveryRefused, Epoch
+from penstock.delivery import BatchesLost, BatchProgress, DeliveryRefused, Epoch
 
 SINK = "the file late.jsonl"
 
@@ -79,3 +79,46 @@ def test_a_damaged_mark_is_refused(mark: str) -> None:
 def test_what_is_no_epoch_is_not_read(text: str) -> None:
     with pytest.raises(ValueError, match="no epoch"):
         Epoch.read(text)
+
+
+# What a sink has lost.
+
+
+def test_a_sink_that_has_lost_batches_is_refused_and_told_which() -> None:
+    first = Epoch.begun()
+    next_run = Epoch.begun(first.starts, planned=9).for_sink(9)
+    with pytest.raises(BatchesLost, match="has batch 3 as its last, and has had batch 9: it was"):
+        next_run.last_batch(first.mark(3), SINK)
+    with pytest.raises(BatchesLost, match="has no batch of this pipeline, and has had batch 9:"):
+        BatchProgress(SINK, next_run)
+    assert next_run.last_batch(first.mark(9), SINK) == 9
+
+
+def test_one_that_has_more_than_the_checkpoint_knows_has_lost_nothing() -> None:
+    first = Epoch.begun()
+    next_run = Epoch.begun(first.starts, planned=9).for_sink(8)
+    assert next_run.has(first.mark(9), 9, SINK)
+
+
+def test_what_a_sink_has_had_is_not_written_down_with_the_starts() -> None:
+    epoch = Epoch.begun().for_sink(4)
+    assert Epoch.read(epoch.text) == Epoch(epoch.starts)
+
+
+@pytest.mark.parametrize("found", [None, 1])
+def test_a_mark_that_is_gone_or_older_than_the_one_that_was_stored_is_a_loss(
+    found: int | None,
+) -> None:
+    epoch = Epoch.begun()
+    progress = BatchProgress(SINK, epoch, epoch.mark(2))
+    there = None if found is None else epoch.mark(found)
+    assert "and has had batch 2" in str(progress.loss(epoch.mark(2), there))
+
+
+def test_a_mark_of_somebody_else_is_no_loss_and_neither_is_one_that_never_was() -> None:
+    epoch = Epoch.begun()
+    progress = BatchProgress(SINK, epoch, epoch.mark(2))
+    assert progress.loss(epoch.mark(2), Epoch.begun().mark(7)) is None
+    assert progress.loss(epoch.mark(2), epoch.mark(3)) is None
+    assert progress.loss(None, Epoch.begun().mark(0)) is None
+    assert BatchProgress(SINK).loss(epoch.mark(2), None) is None

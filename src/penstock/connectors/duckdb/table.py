@@ -60,6 +60,7 @@ class DuckdbTable(TransactionalSink):
         """What ``open`` would do, or its error; the database is only read."""
         require_writable(CONNECTOR, self._path.parent)
         if not size_of(self._path):
+            BatchProgress(self.name, epoch)
             return f"makes {self._path}"
         with self._explained(), closing(self._opened_soon(read_only=True)) as database:
             mark = self._mark_in(database)

@@ -160,6 +160,7 @@ class SinkFile:
     def _without_record(self, epoch: Epoch) -> FileStart:
         size, parts = size_of(self.path), self._parts
         if not size and not parts:
+            epoch.last_batch(None, str(self.path))
             return FileStart(0, self._new, rotated=self._used)
         missing = f", and no {record_of(self.path).name} beside it says where to go on"
         if has_planned(epoch):

@@ -184,7 +184,7 @@ class StreamSink(TransactionalSink):
         if found.mark == self._mark:
             return  # it was stored before the connection was lost
         if found not in (self._before, self._ours):
-            raise self._changed()
+            raise self._progress.loss(self._before.mark, found.mark) or self._changed()
         begun, numbers = await self._begun_now(found)
         claimed = Progress(found.mark, begun)
         await self._claim(claimed)

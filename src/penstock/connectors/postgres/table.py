@@ -292,7 +292,7 @@ class PostgresTable(TransactionalSink):
         if transaction.mark_before == NOT_SEEN:
             transaction.mark_before = mark
         elif mark != transaction.mark_before and not transaction.may_have_stored(mark):
-            raise DeliveryRefused(
+            raise self._progress.loss(transaction.mark_before, mark) or DeliveryRefused(
                 f"{self.name} was written by another pipeline while the connection was lost; stop "
                 "that one, or write somewhere else"
             )

@@ -229,7 +229,7 @@ class RedisStream(TransactionalSink):
             if self._mark is not None and stored == self._mark:
                 return  # it was stored before the connection was lost
             if stored != self._mark_before:
-                raise self._changed()
+                raise self._progress.loss(self._mark_before, stored) or self._changed()
             transaction.multi()
             add = ("XADD", self._access.stream, *self._trimmed, "*")
             for row in self._rows:  # xadd() of the client would look at each field once more

@@ -94,6 +94,7 @@ class LakeTable(GatheringSink):
         try:
             schema = self.load(check=True)
             if schema is None:
+                BatchProgress(self.name, epoch)
                 return f"makes {self.name}"
             self._require_fits(schema)
             mark = None if epoch is None else self.load_mark()
@@ -194,8 +195,8 @@ class LakeTable(GatheringSink):
         raise self._rival() if isinstance(error, MarkChanged) else error
 
     def _require_known_mark(self) -> None:
-        if self._progress.epoch is not None and self.load_mark() != self._mark:
-            raise self._rival()
+        if self._progress.epoch is not None and (found := self.load_mark()) != self._mark:
+            raise self._progress.loss(self._mark, found) or self._rival()
 
     def _rival(self) -> DeliveryRefused:
         return DeliveryRefused(

@@ -120,6 +120,7 @@ class SqliteTable(TransactionalSink):
         """What ``open`` would do, or its error; the database is only read."""
         require_writable(CONNECTOR, self._path.parent)
         if not size_of(self._path):
+            BatchProgress(self.name, epoch)
             return f"makes {self._path}"
         with self._explained(), closing(self._connected("ro")) as database:
             mark = self._mark_in(database)

@@ -262,7 +262,7 @@ class BatchDelivery:
             self._epoch = epoch
         if not self._plan.settings.is_remote:  # else only the server sees what is there
             for sink in self._plan.sinks:
-                sink.check(self._epoch)
+                sink.check(self._plan.epoch_known_to(sink, self._epoch))
         if self._listener is not None:
             self._listener.open(epoch)
 

@@ -75,6 +75,7 @@ class BatchFolders(DataFrameSink):
     options: Mapping[str, str]
     epoch: Epoch = field(default_factory=Epoch.begun)
     level: Level = field(default="exactly once", init=False)
+    marks_every_batch: bool = field(default=True, init=False)
 
     def in_epoch(self, epoch: Epoch) -> BatchFolders:
         """The same for one run."""
@@ -83,7 +84,8 @@ class BatchFolders(DataFrameSink):
     def check(self, epoch: Epoch | None) -> str:
         """Refuse a folder that something else, or another life of the checkpoint, has written."""
         try:
-            last = (epoch or self.epoch).last_batch(self._last_mark(), self._name)
+            mark = self._last_mark()
+            last = NOTHING if mark is None else (epoch or self.epoch).last_batch(mark, self._name)
         except (OSError, ArrowInvalid) as error:
             raise SparkFailed(f"{self._name} cannot be read: {error}") from error
         return f"{self.path} is new" if last == NOTHING else f"{self.path} has batches up to {last}"
