@@ -1,10 +1,12 @@
-"""The pipeline with a checkpoint on S3 that is killed.
+"""The pipelines with a checkpoint on S3 that are killed.
 
-``penstock run tests.faults.s3_pipeline:counted --checkpoint s3://... --set folder=...``
+``penstock run tests.faults.s3_pipeline:counted --checkpoint s3://... --set folder=...``, and
+``published``, which is read by publishers on the executors.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,10 +16,12 @@ from penstock.connectors import read_json_lines, write_json_lines, write_sqlite
 from penstock.pipeline import Pipeline
 from penstock.spark import SparkFlow
 
-__all__ = ["FolderSettings", "counted"]
+__all__ = ["PARTITIONS", "ROWS", "FolderSettings", "counted", "published"]
 
+ROWS: Final = 1_000
 MAX_ROWS: Final = 300
 BATCH_ROWS: Final = 100
+PARTITIONS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,37 @@ def recorded(numbers: Flow[Any]) -> SparkFlow:
     return journaled.frame(lambda frame: frame.dropDuplicates(["number"]))
 
 
+def every_other(partition: int) -> Flow[Any]:
+    """The numbers of a partition, from any of them on."""
+
+    def after(position: int | None) -> Flow[Any]:
+        first = partition if position is None else position + PARTITIONS
+        return Flow.range(first, ROWS, PARTITIONS).map(lambda number: (number,))
+
+    return Flow.resumable(after, position=lambda row: row[0])
+
+
+def publishers(settings: FolderSettings) -> SparkFlow:
+    return SparkFlow.partitioned(
+        every_other, partitions=PARTITIONS, schema="number long", batch_rows=BATCH_ROWS
+    )
+
+
+SINKS: Final[dict[str, Callable[[Any], Any]]] = {
+    "file": lambda settings: write_json_lines(Path(settings.folder, settings.out)),
+    "table": lambda settings: write_sqlite(Path(settings.folder, "rows.db"), "rows"),
+}
 counted = Pipeline(
     "counted",
     sources={"numbers": numbers},
     transform=recorded,
-    sinks={
-        "file": lambda settings: write_json_lines(Path(settings.folder, settings.out)),
-        "table": lambda settings: write_sqlite(Path(settings.folder, "rows.db"), "rows"),
-    },
+    sinks=SINKS,
+    settings=FolderSettings,
+)
+published = Pipeline(
+    "published",
+    sources={"numbers": publishers},
+    transform=lambda numbers: numbers,
+    sinks=SINKS,
     settings=FolderSettings,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from threading import Event
@@ -12,13 +12,13 @@ from threading import Event
 import pytest
 
 from tests.faults.ends.lives import Life
+from tests.faults.s3_pipeline import PARTITIONS, ROWS
 from tests.servers.forwarder import Forwarder, forwarding
 from tests.servers.s3 import S3Server
 
 pytestmark = [pytest.mark.s3, pytest.mark.full, pytest.mark.timeout(1_200)]
 
-PIPELINE = "tests.faults.s3_pipeline:counted"
-ROWS = 1_000
+PIPELINES = "tests.faults.s3_pipeline"
 COMPLETED = 0
 FAILED = 1
 OUTAGE = 30.0
@@ -39,8 +39,8 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def lived(folder: Path, place: str) -> Life:
-    return Life(folder, {"folder": str(folder)}, PIPELINE, place)
+def lived(folder: Path, place: str, name: str = "counted") -> Life:
+    return Life(folder, {"folder": str(folder)}, f"{PIPELINES}:{name}", place)
 
 
 def require_each_row_once(folder: Path) -> None:
@@ -50,22 +50,45 @@ def require_each_row_once(folder: Path) -> None:
     assert found == [(number,) for number in range(ROWS)]
 
 
-def test_each_row_is_there_once_after_kills(folder: Path, place: str, s3_server: S3Server) -> None:
+def kept_by_spark(names: list[str]) -> bool:
+    """State, of which Spark has the rows."""
+    return any(name.startswith("spark/state/") for name in names)
+
+
+def kept_by_tasks(names: list[str]) -> bool:
+    """Where the publishers ended, of the last batches."""
+    return sum(name.startswith("ends-0/") for name in names) >= PARTITIONS
+
+
+@pytest.mark.parametrize(
+    ("name", "is_kept"),
+    [
+        ("counted", kept_by_spark),
+        pytest.param("published", kept_by_tasks, marks=pytest.mark.read_limits),
+    ],
+)
+def test_each_row_is_there_once_after_kills(
+    folder: Path,
+    place: str,
+    s3_server: S3Server,
+    name: str,
+    is_kept: Callable[[list[str]], bool],
+) -> None:
     kills = 0
     for kill in (Life.kill_group, Life.kill_alone, Life.kill_jvm, Life.kill_group):
-        life = lived(folder, place)
+        life = lived(folder, place, name)
         if life.await_rows(0.5 * (1 + kills)):
             kill(life)
             kills += 1
         life.end()
     for _ in range(2):  # the second time, all is there
-        life = lived(folder, place)
+        life = lived(folder, place, name)
         assert life.end() == COMPLETED, life.said
     assert kills >= 2
     require_each_row_once(folder)
     assert not (folder / "checkpoint").exists()
     names = s3_server.files(place)
-    assert any(name.startswith("spark/state/") for name in names)
+    assert is_kept(names)
     assert {"pipeline.json", "runs.json", "spark/metadata"} <= {*names}
 
 
