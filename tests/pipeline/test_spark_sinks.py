@@ -148,6 +148,19 @@ def test_a_folder_that_a_crash_left_unfinished_is_written_again(tmp_path: Path) 
     assert numbers_in(lake) == [*range(10)]
 
 
+def test_one_that_joins_and_is_killed_in_its_first_batch_has_lost_nothing(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    ended(tmp_path, 12, fails=fail_at(2))
+    ended(tmp_path, 12, lake=write_with_spark("parquet", path=lake), fails=fail_at(2))
+    mark = json.loads((lake / "_penstock_mark").read_text())
+    (lake / "_penstock_mark").write_text(json.dumps({**mark, "batch": -1}))
+    for file in (lake / "batch_id=2").iterdir():
+        file.unlink()  # as if it had been killed before the first file of this batch was there
+    run = ended(tmp_path, 12, lake=write_with_spark("parquet", path=lake))
+    assert run.state == "completed", run.error
+    assert numbers_in(lake) == [*range(8, 12)]
+
+
 def test_after_the_checkpoint_was_deleted_the_folder_is_refused_and_left_as_it_is(
     tmp_path: Path,
 ) -> None:

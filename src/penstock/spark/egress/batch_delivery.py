@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from penstock.core import COMPLETED
-from penstock.delivery import Epoch
+from penstock.delivery import DataFrameSink, Epoch
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
 from penstock.runtime import report_undelivered
 from penstock.spark.egress.dataframe_sinks import BatchFanOut
@@ -262,7 +262,7 @@ class BatchDelivery:
             self._epoch = epoch
         if not self._plan.settings.is_remote:  # else only the server sees what is there
             for sink in self._plan.sinks:
-                sink.check(self._plan.epoch_known_to(sink, self._epoch))
+                sink.check(self._known_to(sink))
         if self._listener is not None:
             self._listener.open(epoch)
 
@@ -294,8 +294,11 @@ class BatchDelivery:
 
     @property
     def _share(self) -> BatchFanOut:
-        sinks = tuple(sink.in_epoch(self._epoch) for sink in self._plan.sinks)
+        sinks = tuple(sink.in_epoch(self._known_to(sink)) for sink in self._plan.sinks)
         return BatchFanOut(sinks, self._with_rows)
+
+    def _known_to(self, sink: DataFrameSink) -> Epoch:
+        return self._plan.epoch_known_to(sink, self._epoch)
 
     # The thread of Spark's call, which waits meanwhile.
 

@@ -85,7 +85,7 @@ class BatchFolders(DataFrameSink):
         """Refuse a folder that something else, or another life of the checkpoint, has written."""
         try:
             mark = self._last_mark()
-            last = NOTHING if mark is None else (epoch or self.epoch).last_batch(mark, self._name)
+            last = self._epoch_for(mark, epoch or self.epoch).last_batch(mark, self._name)
         except (OSError, ArrowInvalid) as error:
             raise SparkFailed(f"{self._name} cannot be read: {error}") from error
         return f"{self.path} is new" if last == NOTHING else f"{self.path} has batches up to {last}"
@@ -99,7 +99,7 @@ class BatchFolders(DataFrameSink):
             )
         try:
             mark = self._last_mark()
-            if self.epoch.has(mark, batch_id, self._name):
+            if self._epoch_for(mark, self.epoch).has(mark, batch_id, self._name):
                 return
             if mark is None:
                 self._remember(NOTHING)  # from here on, what is not whole is known to be ours
@@ -111,6 +111,11 @@ class BatchFolders(DataFrameSink):
             self._remember(batch_id)
         except OSError as error:
             raise SparkFailed(f"{self._name} cannot be written: {error}") from error
+
+    def _epoch_for(self, mark: str | None, epoch: Epoch) -> Epoch:
+        """A folder without batches is new, or others have taken them: it has lost none."""
+        every = epoch.for_sink(NOTHING)
+        return every if every.last_batch(mark, self._name) == NOTHING else epoch
 
     @property
     def _name(self) -> str:
