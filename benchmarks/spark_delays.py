@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -14,6 +16,7 @@ from typing import Any, Final
 
 from benchmarks.dataframe import resident_megabytes
 from penstock import Flow, Subscription, ThreadPool
+from penstock.java import java_home
 from penstock.spark import spark_session
 from penstock.spark.failures import Stopped
 from penstock.testing import ManualSubscriber
@@ -42,6 +45,9 @@ def report() -> None:
     print_line("by hand: from one batch of 1 row to the next, p50", f"{hand * 1e3:.0f} ms")
     name = "on_spark: 1 row there and back, p50"
     print_line(name, f"{own * 1e3:.0f} ms", f"{own / hand:.2f}", DELAY_BAR, own / hand)
+    plain = float(subprocess.check_output([sys.executable, "-m", __name__], text=True))
+    name = "by hand, in a session with Spark's own options"
+    print_line(name, f"{plain * 1e3:.0f} ms", f"{own / plain:.2f}")
     worst = max(cancelled() for _ in range(ROUNDS))
     print_line("cancel until nothing is left, worst", f"{worst:.2f} s", "", CANCEL_BAR, worst)
     few, many = memory_of_a_slow_subscriber()
@@ -60,6 +66,16 @@ def print_line(
     """One line; the bar is the most that may be reached."""
     verdict = "" if bar is None else f"{bar:4.2f}{'' if reached <= bar else '  MISSED'}"
     print(f"{name:50} {value:>9}  {ratio:>5}  {verdict}")
+
+
+def in_a_plain_session() -> float:
+    """What the query by hand takes in a session as Spark makes it; for a process of its own."""
+    from pyspark.sql import SparkSession
+
+    with java_home("Spark"):
+        SparkSession.Builder().getOrCreate()
+    rounds = [small_by_hand() for _ in range(COLD_ROUNDS + WARM_ROUNDS)]
+    return statistics.median(rounds[COLD_ROUNDS:])
 
 
 def small_by_hand() -> float:
@@ -182,3 +198,7 @@ def wait_until_not(holds: Callable[[], object]) -> None:
     until = time.monotonic() + LIMIT
     while holds() and time.monotonic() < until:
         time.sleep(LOOK)
+
+
+if __name__ == "__main__":
+    print(in_a_plain_session())
