@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
+from penstock.delivery import BatchesLost, BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 
 
 class Log(TransactionalSink):
@@ -173,6 +173,21 @@ def test_a_mark_that_somebody_else_has_stored_meanwhile_is_refused() -> None:
         log.commit(0)
     log.close()
     assert log.told == ["connect", "start", "rollback", "disconnect"]
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_a_store_that_was_restored_while_it_is_open_has_lost_batches(*, older: bool) -> None:
+    log, epoch = Log(), Epoch.begun()
+    log.open(epoch)
+    for batch in range(2):
+        log.begin(batch)
+        log(batch)
+        log.commit(batch)
+    log.begin(2)
+    log.mark = epoch.mark(0) if older else None
+    log(2)
+    with pytest.raises(BatchesLost, match="and has had batch 1: it was emptied, replaced or"):
+        log.commit(2)
 
 
 def test_one_that_cannot_be_opened_is_disconnected() -> None:
