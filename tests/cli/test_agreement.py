@@ -78,7 +78,8 @@ def figures(event: dict[str, Any]) -> list[str]:
         ),
     ]
     if batch is not None:
-        found.append(f"batch {count(batch['number'])} ({seconds(batch['seconds'])})")
+        took = "" if batch["seconds"] is None else f" ({seconds(batch['seconds'])})"
+        found.append(f"batch {count(batch['number'])}{took}")
         if event["kept"]:
             rows, memory = (sum(each[key] for each in event["kept"]) for key in ("rows", "bytes"))
             found.append(f"state {count(rows)} rows ({size(memory)})")
@@ -207,11 +208,11 @@ def metrics_of(dashboard: Dashboard) -> dict[str, float]:
     """By the names of OpenTelemetry, those that are one number for the pipeline."""
     names = {metric.prometheus_name: metric.name for metric in METRICS}
     with httpx.Client(timeout=PATIENCE) as client:
-        client.get(dashboard.address).raise_for_status()
-        text = client.get(str(httpx.URL(dashboard.address).join("/metrics"))).text
+        response = client.get(str(opened(client, dashboard.address).join("metrics")))
+    response.raise_for_status()
     return {
         names[sample.name]: sample.value
-        for family in text_string_to_metric_families(text)
+        for family in text_string_to_metric_families(response.text)
         for sample in family.samples
         if len(sample.labels) == 1
     }

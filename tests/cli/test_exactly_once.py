@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sqlite3
@@ -84,6 +85,18 @@ def test_each_row_is_there_once_although_it_is_killed(folder: Path) -> None:
     (folder / "checkpoint").rename(folder / "elsewhere")
     refused = penstock_command(*RUN, folder=folder)
     assert refused.code == 1
-    (said,) = re.findall(r"^failed: .*$", PAGE, re.MULTILINE)
-    assert said in refused.err
+    of_another_checkpoint, of_a_backup = re.findall(r"^failed: .*$", PAGE, re.MULTILINE)
+    assert of_another_checkpoint in refused.err
     assert f"\n{counted(folder)}\n" in PAGE
+
+    shutil.rmtree(folder / "checkpoint")  # that of the run that was refused
+    (folder / "elsewhere").rename(folder / "checkpoint")
+    database = sqlite3.connect(folder / "orders.db")
+    (mark,) = database.execute("SELECT mark FROM penstock_delivery").fetchone()
+    backup = json.dumps({**json.loads(mark), "batch": 3})
+    database.execute("UPDATE penstock_delivery SET mark = ?", [backup])
+    database.commit()
+    database.close()
+    refused = penstock_command(*RUN, folder=folder)
+    assert refused.code == 1
+    assert of_a_backup in refused.err
