@@ -26,14 +26,11 @@ NOTHING_PLANNED: Final = -1
 REMEDY: Final = (
     "restore the checkpoint that belongs to it, or give the pipeline another sink or an empty one"
 )
-
-
-ACCEPT: Final = "--accept-lost-batches"
 GONE: Final = (
     "it was emptied, replaced or restored from a backup, or its server has lost what it had "
     "acknowledged. Those rows do not come again by themselves: restore the sink; have them again "
     "by penstock checkpoint rewind, as far as they are kept, or by penstock checkpoint reset, into "
-    f"an empty sink; or go on without them by {ACCEPT}"
+    "an empty sink; or go on without them by --accept-lost-batches"
 )
 
 
