@@ -39,7 +39,10 @@ class DeliveryRefused(Exception):
 
 
 class BatchesLost(DeliveryRefused):
-    """A sink no longer has batches that it has had."""
+    """A sink no longer has batches that it has had; ``args`` say which, and the text what to do."""
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: {GONE}"
 
 
 class RunStart(NamedTuple):
@@ -107,7 +110,7 @@ class Epoch:
         last = NOTHING_PLANNED if mark is None else self._known_batch(mark, sink)
         if last < self.had:
             found = "no batch of this pipeline" if last < 0 else f"batch {last} as its last"
-            raise BatchesLost(f"{sink} has {found}, and has had batch {self.had}: {GONE}")
+            raise BatchesLost(f"{sink} has {found}, and has had batch {self.had}")
         return last
 
     def _known_batch(self, mark: str, sink: str) -> int:

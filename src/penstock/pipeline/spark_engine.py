@@ -156,8 +156,7 @@ class SparkEngine:
         self._keep_history()
 
     def _note_accepted(self, sink: str, lost: BatchesLost) -> None:
-        words = str(lost).partition(":")[0]  # what follows says what could be done instead
-        self._accounts.change(methodcaller("accepted", sink, words))
+        self._accounts.change(methodcaller("accepted", sink, lost.args[0]))
 
     def _note_rest(self) -> None:
         """The run is over; Spark may have planned a batch, of which nobody saw anything."""

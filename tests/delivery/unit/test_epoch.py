@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
 from penstock.delivery import BatchesLost, BatchProgress, DeliveryRefused, Epoch
@@ -92,6 +94,14 @@ def test_a_sink_that_has_lost_batches_is_refused_and_told_which() -> None:
     with pytest.raises(BatchesLost, match="has no batch of this pipeline, and has had batch 9:"):
         BatchProgress(SINK, next_run)
     assert next_run.last_batch(first.mark(9), SINK) == 9
+
+
+def test_what_is_lost_is_told_without_the_remedy_whatever_the_sink_is_called() -> None:
+    sink = "the stream late at redis://127.0.0.1:6379/0"
+    with pytest.raises(BatchesLost) as lost:
+        Epoch.begun().for_sink(4).last_batch(None, sink)
+    assert lost.value.args == (f"{sink} has no batch of this pipeline, and has had batch 4",)
+    assert "4: it was emptied, replaced or restored" in str(pickle.loads(pickle.dumps(lost.value)))
 
 
 def test_one_that_has_more_than_the_checkpoint_knows_has_lost_nothing() -> None:
