@@ -16,6 +16,7 @@ from penstock.testing import ManualSubscriber
 from tests.connectors.delivery.lives import refused
 from tests.connectors.flights import Departure, Flight
 from tests.connectors.losses import losses
+from tests.servers.forwarder import forwarding
 from tests.servers.redis import RedisServer, running_redis
 
 pytestmark = [pytest.mark.redis, pytest.mark.timeout(120)]
@@ -459,6 +460,27 @@ def test_two_who_write_at_once_are_noticed(redis_server: RedisServer, stream: st
     for sink in sinks:
         sink.close()
     assert redis_server.entries(stream) == [{"n": "1"}]
+
+
+@pytest.mark.parametrize("lost", ["request", "answer"])
+@pytest.mark.parametrize(
+    ("command", "after"), [(b"WATCH", b""), (b"GET", b"WATCH"), (b"EXEC", b"WATCH")]
+)
+def test_a_connection_that_is_lost_amid_a_transaction_is_made_again(
+    redis_server: RedisServer, stream: str, command: bytes, after: bytes, lost: str
+) -> None:
+    with forwarding(redis_server.port) as forwarder:
+        url = redis_server.url.replace(str(redis_server.port), str(forwarder.port))
+        sink = write_redis_stream(url, stream, reconnect=QUICKLY).sink
+        sink.open(Epoch.begun())
+        for batch in range(2):
+            assert sink.begin(batch)
+            sink({"n": batch})
+            forwarder.lose(lost, command, after=after)
+            sink.commit(batch)
+        sink.close()
+        assert not forwarder.loses
+    assert redis_server.entries(stream) == [{"n": "0"}, {"n": "1"}]
 
 
 def test_a_server_that_has_lost_what_it_had_acknowledged_is_named_and_nobody_else(

@@ -25,14 +25,22 @@ class Forwarder:
         self._listener: socket.socket | None = None
         self._open: list[socket.socket] = []
         self._lost: tuple[str, bytes] | None = None
+        self._before_lost = b""
         self._deaf: socket.socket | None = None
 
-    def lose(self, what: str, of: bytes = b"") -> None:
+    def lose(self, what: str, of: bytes = b"", *, after: bytes = b"") -> None:
         """End the connection with a "request", or with the "answer" to it; nothing of it arrives.
 
-        It is the next request that has ``of`` in it.
+        It is the next request that has ``of`` in it; if ``after`` is given, the next one that comes
+        after a request that has that in it.
         """
+        self._before_lost = after
         self._lost = (what, of)
+
+    @property
+    def loses(self) -> bool:
+        """Whether what is to be lost has not come yet."""
+        return self._lost is not None
 
     def mend(self) -> None:
         """Let clients in."""
@@ -78,6 +86,10 @@ class Forwarder:
     def _is_lost(self, source: socket.socket, client: socket.socket, content: bytes) -> bool:
         if source is not client:
             return self._deaf is client
+        if self._before_lost:
+            if self._before_lost in content:
+                self._before_lost = b""
+            return False
         if self._lost is None or self._lost[1] not in content:
             return False
         (what, _), self._lost = self._lost, None

@@ -31,11 +31,11 @@ def prepare_redis() -> None:
 
 
 class RedisServer(ServerProcess):
-    """A server that keeps what it has acknowledged; ``url`` is for clients."""
+    """A server that keeps what it has acknowledged; ``url`` and ``port`` are for clients."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self._names = count(1)
-        self._port = port
+        self.port = port
         super().__init__(
             ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--requirepass", PASSWORD,
              "--dir", str(folder), "--save", "", "--appendonly", "yes", "--appendfsync", "always"],
@@ -45,12 +45,12 @@ class RedisServer(ServerProcess):
 
     @property
     def url(self) -> str:
-        return f"redis://:{PASSWORD}@127.0.0.1:{self._port}/0"
+        return f"redis://:{PASSWORD}@127.0.0.1:{self.port}/0"
 
     @property
     def address(self) -> str:
         """How messages call it."""
-        return f"redis://127.0.0.1:{self._port}/0"
+        return f"redis://127.0.0.1:{self.port}/0"
 
     def new_name(self) -> str:
         """Of a stream that no other test has."""
@@ -65,7 +65,7 @@ class RedisServer(ServerProcess):
         return entries_at(self.url, stream)
 
     def _is_ready(self) -> bool:
-        asked = ["redis-cli", "-p", str(self._port), "--no-auth-warning", "-a", PASSWORD, "PING"]
+        asked = ["redis-cli", "-p", str(self.port), "--no-auth-warning", "-a", PASSWORD, "PING"]
         done = subprocess.run(asked, check=False, capture_output=True, text=True)
         return done.stdout.strip() == "PONG"
 

@@ -69,6 +69,10 @@ class RedisAccess:
             raise ConnectionLost(words_of(error)) from error
         except (redis.ReadOnlyError, redis.OutOfMemoryError) as error:
             raise ConnectionLost(words_of(error)) from error  # until somebody makes room
+        except redis.WatchError as error:
+            # The client says so wherever it loses a connection while it watches a key, and also if
+            # the key has changed: the next attempt will tell.
+            raise ConnectionLost(words_of(error)) from error
         except redis.RedisError as error:
             words = words_of(error)
             if words.startswith(("NOAUTH", "NOPERM", "WRONGPASS")):

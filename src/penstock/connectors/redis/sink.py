@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, TypeAlias, TypeVar
 
-import redis
 from redis.exceptions import NoPermissionError
 
-from penstock.connectors.redis.connecting import Client, RedisAccess, words_of
+from penstock.connectors.redis.connecting import Client, RedisAccess
 from penstock.connectors.shared.formats import fields_of
 from penstock.connectors.shared.reconnecting import (
     FOREVER,
@@ -236,11 +235,7 @@ class RedisStream(TransactionalSink):
                 transaction.execute_command(*add, *chain.from_iterable(row.items()))
             if self._mark is not None:
                 transaction.set(self._mark_key, self._mark)
-            try:
-                transaction.execute()
-            except redis.WatchError as error:
-                # The client says so also if the connection was lost: the next attempt will tell.
-                raise ConnectionLost(words_of(error)) from error
+            transaction.execute()
 
     def _changed(self) -> DeliveryRefused:
         return DeliveryRefused(
