@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from penstock import Flow, X, collect_undelivered
+from penstock import UNBOUNDED, Flow, X, collect_undelivered
 from penstock.spark.dataframe import DataFramePublisher
 from penstock.spark.failures import SparkFailed, UserError
 from penstock.tck import verify_publisher
@@ -201,6 +201,66 @@ def test_one_partition_and_no_more_is_computed_ahead_if_so_told(
     assert has_files(tmp_path, 4)
     subscriber.assert_no_rule_broken()
     await_condition(no_thread_is_left, "the threads of the stream end")
+
+
+@pytest.mark.classic
+@pytest.mark.parametrize("of", ["flow", "publisher"])
+def test_one_partition_and_no_more_is_computed_ahead_where_all_rows_are_wanted(
+    spark: SparkSession, tmp_path: Path, of: str
+) -> None:
+    marked = spark.range(0, 3, 1, 3).mapInArrow(leaving_marks(tmp_path), "id long")
+    subscriber = LookingSubscriber(tmp_path)
+    if of == "flow":
+        Flow.from_dataframe(marked).subscribe(subscriber)
+    else:
+        DataFramePublisher(marked).subscribe(subscriber)
+    subscriber.await_end(timeout=SECONDS)
+    subscriber.assert_completed()
+    assert subscriber.seen == [2, 3, 3]
+    await_condition(no_thread_is_left, "the threads of the stream end")
+
+
+class LookingSubscriber(ManualSubscriber[Any]):
+    """Takes an element once as much is computed as may be; ``seen`` is how much that was."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(request=UNBOUNDED)
+        self._folder = folder
+        self.seen: list[int] = []
+
+    def on_next(self, element: Any) -> None:
+        expected = min(len(self.seen) + 2, 3)
+        await_condition(partial(has_files, self._folder, expected), f"{expected} are computed")
+        self.seen.append(len(list(self._folder.iterdir())))
+        super().on_next(element)
+
+
+@pytest.mark.classic
+@pytest.mark.parametrize(
+    "run",
+    [
+        pytest.param(lambda flow: flow.take(5).to_list().run_sync(), id="take"),
+        pytest.param(lambda flow: flow.first().run_sync(), id="first"),
+        pytest.param(lambda flow: next(iter(flow.blocking())), id="blocking"),
+        pytest.param(lambda flow: list(flow.blocking()), id="blocking to the end"),
+    ],
+)
+def test_no_partition_is_computed_ahead_where_some_rows_are_wanted_or_so_told(
+    spark: SparkSession, tmp_path: Path, run: Callable[[Flow[Any]], object]
+) -> None:
+    computed: list[int] = []
+
+    def look(row: Any) -> None:
+        computed.append(len(list(tmp_path.iterdir())))
+
+    marked = spark.range(0, 20, 1, 2).mapInArrow(leaving_marks(tmp_path), "id long")
+    run(Flow.from_dataframe(marked).do_on_next(look))
+    assert computed[:10] == [1] * len(computed[:10])
+    computed.clear()
+    for path in tmp_path.iterdir():
+        path.unlink()
+    Flow.from_dataframe(marked, prefetch_partitions=False).do_on_next(look).count().run_sync()
+    assert computed == [1] * 10 + [2] * 10
 
 
 def has_files(folder: Path, count: int) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import socket
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from uuid import uuid4
 
 import pyarrow as pa
 
-from penstock.api import Subscriber
+from penstock.api import UNBOUNDED, Subscriber
 from penstock.core import BaseSubscription, require_subscriber
 from penstock.flow.base_flow import opened
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, close, started
@@ -57,8 +57,11 @@ class ArrowBatches(ABC):
         self._interrupted = False
 
     @abstractmethod
-    def pull(self) -> Iterator[pa.RecordBatch]:
-        """The batches. They end early, without an error, once they are interrupted."""
+    def pull(self, *, ahead: bool) -> Iterator[pa.RecordBatch]:
+        """The batches. They end early, without an error, once they are interrupted.
+
+        ``ahead`` has the next partition computed while the batches of one are taken.
+        """
 
     def interrupt(self) -> None:
         """Let a thread that waits for a batch go on at once. May be called from any thread."""
@@ -69,28 +72,25 @@ class ArrowBatches(ABC):
         """Let Spark compute no further; may take a while."""
 
 
-def batches_of(dataframe: DataFrame, *, prefetch_partitions: bool = False) -> ArrowBatches:
+def batches_of(dataframe: DataFrame) -> ArrowBatches:
     """A run through ``dataframe``."""
-    if is_remote(dataframe):
-        return RemoteBatches(dataframe)
-    return LocalBatches(dataframe, prefetch_partitions)
+    return RemoteBatches(dataframe) if is_remote(dataframe) else LocalBatches(dataframe)
 
 
 class LocalBatches(ArrowBatches):
     """Those of a session in this process: its JVM serves them, partition by partition."""
 
-    def __init__(self, dataframe: Any, prefetch_partitions: bool) -> None:
+    def __init__(self, dataframe: Any) -> None:
         super().__init__(dataframe)
-        self._prefetch_partitions = prefetch_partitions
         self._context = dataframe.sparkSession.sparkContext
         self._socket: socket.socket | None = None
         self._stream: BinaryIO | None = None
 
-    def pull(self) -> Iterator[pa.RecordBatch]:
+    def pull(self, *, ahead: bool) -> Iterator[pa.RecordBatch]:
         """Ask for a partition, read its batches, and so on."""
         schema = self._schema()
         try:
-            stream, server = self._serve()
+            stream, server = self._serve(ahead)
             while not self._interrupted and self._has_partition(stream, server):
                 while (size := read_number(stream)) >= 0:
                     yield read_message(stream, size, schema)
@@ -116,10 +116,10 @@ class LocalBatches(ArrowBatches):
     def _schema(self) -> pa.Schema:
         return arrow_schema_of(self._dataframe.schema, large=has_large_types(self._dataframe))
 
-    def _serve(self) -> tuple[BinaryIO, Any]:
+    def _serve(self, ahead: bool) -> tuple[BinaryIO, Any]:
         self._context.setJobGroup(self._tag, "batches for a subscriber", interruptOnCancel=True)
         self._stream, self._socket, server = serve_arrow_batches(
-            self._dataframe, prefetch_partitions=self._prefetch_partitions
+            self._dataframe, prefetch_partitions=ahead
         )
         return self._stream, server
 
@@ -143,8 +143,8 @@ class LocalBatches(ArrowBatches):
 class RemoteBatches(ArrowBatches):
     """Those of a session of Spark Connect: the server computes ahead of what is pulled."""
 
-    def pull(self) -> Iterator[pa.RecordBatch]:
-        """Read what the server sends."""
+    def pull(self, *, ahead: bool) -> Iterator[pa.RecordBatch]:
+        """Read what the server sends; it does not ask how far ahead it may be."""
         session = self._dataframe.sparkSession
         session.addTag(self._tag)
         try:
@@ -163,17 +163,22 @@ class RemoteBatches(ArrowBatches):
 
 
 class DataFramePublisher:
-    """The batches of a DataFrame, which each subscriber has computed again."""
+    """The batches of a DataFrame, which each subscriber has computed again.
 
-    def __init__(self, dataframe: DataFrame, *, prefetch_partitions: bool = False) -> None:
+    A partition is computed while the one before it is taken if the first request is for all there
+    are, or if ``all_wanted`` says so then, on the thread of the run.
+    """
+
+    def __init__(
+        self, dataframe: DataFrame, *, all_wanted: Callable[[], bool] | None = None
+    ) -> None:
         self._dataframe = require_batch_dataframe(dataframe)
-        self._prefetch_partitions = prefetch_partitions
+        self._all_wanted = all_wanted
 
     def subscribe(self, subscriber: Subscriber[pa.RecordBatch]) -> None:
         """Start a run for ``subscriber``; Spark starts with the first request."""
         require_subscriber(subscriber)  # 1.9
-        batches = batches_of(self._dataframe, prefetch_partitions=self._prefetch_partitions)
-        run = DataFrameSubscription(batches, subscriber)
+        run = DataFrameSubscription(batches_of(self._dataframe), subscriber, self._all_wanted)
         del subscriber  # 3.13: an error that somebody keeps also keeps this frame
         run.wake()
 
@@ -184,11 +189,17 @@ class DataFrameSubscription(BaseSubscription[pa.RecordBatch]):
     A second thread stops Spark while the first one waits for it.
     """
 
-    __slots__ = ("_batches", "_iterator", "_pool")
+    __slots__ = ("_all_wanted", "_batches", "_iterator", "_pool")
 
-    def __init__(self, batches: ArrowBatches, subscriber: Subscriber[pa.RecordBatch]) -> None:
+    def __init__(
+        self,
+        batches: ArrowBatches,
+        subscriber: Subscriber[pa.RecordBatch],
+        all_wanted: Callable[[], bool] | None,
+    ) -> None:
         self._pool = ThreadPool(2, name="penstock-dataframe")
         super().__init__(subscriber, self._pool)
+        self._all_wanted = all_wanted or self._all_requested
         self._batches = batches
         self._iterator: Iterator[pa.RecordBatch] | None = None
 
@@ -198,7 +209,7 @@ class DataFrameSubscription(BaseSubscription[pa.RecordBatch]):
             return
         try:
             if self._iterator is None:
-                self._iterator = self._batches.pull()
+                self._iterator = self._batches.pull(ahead=self._all_wanted())
             sent = self._emit(islice(self._iterator, wanted))
         except Exception as error:
             if self._wanted:  # or else it is but the echo of the interrupt
@@ -206,6 +217,9 @@ class DataFrameSubscription(BaseSubscription[pa.RecordBatch]):
         else:
             if sent < wanted:
                 self._complete()  # 1.2, 1.5
+
+    def _all_requested(self) -> bool:
+        return self.demand.outstanding >= UNBOUNDED
 
     def _leave(self, mark: Exception) -> bool:
         """A stream that ends early does not wait for Spark, and Spark stops working for it."""
@@ -229,15 +243,31 @@ class FromDataFrame(Origin):
     checked = True
 
     def __init__(
-        self, dataframe: DataFrame, *, batches: bool = False, prefetch_partitions: bool = False
+        self,
+        dataframe: DataFrame,
+        *,
+        batches: bool = False,
+        prefetch_partitions: bool | None = None,
     ) -> None:
         super().__init__("from_dataframe")
-        self._publisher = DataFramePublisher(dataframe, prefetch_partitions=prefetch_partitions)
+        self._dataframe = require_batch_dataframe(dataframe)
         self._batches = batches
+        self._prefetch_partitions = prefetch_partitions
 
     def open(self, run: RunContext, per_output: int) -> Elements:
         """Subscribe to the batches, of which one is held at a time."""
-        batches = opened(self._publisher, run, prefetch=1, operator=self.name)
+        return self.open_at_most(run, per_output, UNBOUNDED)
+
+    def open_at_most(self, run: RunContext, per_output: int, most: int) -> Elements:
+        """The same; where it is known that not all are taken, no partition is computed ahead."""
+
+        def all_wanted() -> bool:
+            if self._prefetch_partitions is not None:
+                return self._prefetch_partitions
+            return most >= UNBOUNDED and run.wanted >= UNBOUNDED
+
+        publisher = DataFramePublisher(self._dataframe, all_wanted=all_wanted)
+        batches = opened(publisher, run, prefetch=1, operator=self.name)
         return batches if self._batches else started(self._rows(batches))
 
     def _rows(self, batches: Elements) -> Elements:

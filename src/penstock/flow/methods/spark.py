@@ -33,19 +33,22 @@ class OnSpark(BaseFlow[T_co]):
 
     @staticmethod
     def from_dataframe(
-        dataframe: DataFrame, *, batches: bool = False, prefetch_partitions: bool = False
+        dataframe: DataFrame, *, batches: bool = False, prefetch_partitions: bool | None = None
     ) -> Flow[Any]:
         """The rows of a batch DataFrame of Spark, as named tuples, or its Arrow batches.
 
         The DataFrame is computed again for each subscriber, on threads of Spark; its partitions
-        come one after the other. With ``batches``, elements are ``pyarrow.RecordBatch``. With
-        ``prefetch_partitions``, as in Spark's ``toLocalIterator``, a partition is computed while
-        the one before it is taken: faster where the JVM has a core to spare, at the memory of one
-        more partition there, and of work for nothing if the flow is left.
+        come one after the other. With ``batches``, elements are ``pyarrow.RecordBatch``.
+
+        ``prefetch_partitions`` computes the next partition while one is taken, as Spark's
+        ``toLocalIterator`` does: faster where the JVM has a core to spare, at the memory of one
+        more partition there, and of work for nothing if the flow is left. By default that is done
+        where all elements are wanted when the flow begins, as in ``run_sync``, and not for a loop
+        over ``blocking``, which may be left.
 
         Emits when: a row is wanted and its batch has come.
         Backpressures when: nothing is wanted; a partition is computed once the one before
-            it has been taken, or with ``prefetch_partitions`` once that is being taken.
+            it has been taken, or ahead of that as ``prefetch_partitions`` says.
         Completes when: the last partition has been taken.
         Cancels when: the subscriber does; Spark stops computing.
 
