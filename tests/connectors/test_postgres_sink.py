@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from penstock import Flow, Retry
 from penstock.connectors import Writer, write_postgres
 from penstock.delivery import DeliveryRefused, Epoch
 from penstock.runtime import collect_undelivered
+from penstock.spark.egress.rows import row_type
 from tests.connectors.flights import Departure, Flight
 from tests.servers.postgres import PASSWORD, Database, PostgresServer
 
@@ -112,6 +114,31 @@ def test_the_table_has_the_types_of_the_first_element(database: Database) -> Non
     with psycopg.connect(database.conninfo) as connection:
         (row,) = connection.execute("SELECT * FROM flights").fetchall()
     assert row == tuple(element.values())
+
+
+def test_what_has_names_is_json_with_them(database: Database) -> None:
+    window = row_type(("start", "from"))(datetime(2013, 2, 8, 12), Flight("JFK", None))
+    struct = {"start": "2013-02-08T12:00:00", "from": {"origin": "JFK", "delay": None}}
+    rows = [{"id": 1, "window": window}, {"id": 2, "window": {"all": [window]}}]
+    written(write_postgres(database.conninfo, "flights"), *rows)
+    (kind,) = database.psql('SELECT DISTINCT pg_typeof("window") FROM flights')
+    assert kind == ("jsonb",)
+    found = database.psql('SELECT id, "window"::text FROM flights ORDER BY id')
+    assert [json.loads(text) for _, text in found] == [struct, {"all": [struct]}]
+    table = pyarrow.table({"id": [3], "window": [window._asdict() | {"from": None}]})
+    written(write_postgres(database.conninfo, "flights"), table)
+    (row,) = database.psql('SELECT "window"::text FROM flights WHERE id = 3')
+    assert json.loads(row[0]) == struct | {"from": None}
+
+
+def test_a_tuple_without_names_is_a_composite_value(database: Database) -> None:
+    database.psql("CREATE TYPE place AS (city text, gate int)")
+    columns = {"id": "int", "place": "place"}
+    writer = write_postgres(database.conninfo, "flights", columns=columns)
+    written(writer, {"id": 1, "place": ("New York", 7)})
+    assert rows_in(database, "SELECT (place).city, (place).gate FROM flights") == [
+        ("New York", "7")
+    ]
 
 
 def test_columns_may_have_types(database: Database) -> None:

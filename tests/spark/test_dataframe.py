@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from penstock import UNBOUNDED, Flow, X, collect_undelivered
+from penstock.connectors import write_json_lines, write_parquet
 from penstock.spark.dataframe import DataFramePublisher
 from penstock.spark.failures import SparkFailed, UserError
 from penstock.tck import verify_publisher
@@ -90,6 +92,27 @@ def no_thread_is_left() -> bool:
 
 
 # Rows and batches.
+
+
+def test_structs_are_stored_as_spark_itself_stores_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    frame = spark.range(20).selectExpr(
+        "id",
+        "named_struct('start', id * 2, 'no attribute', named_struct('end', id)) AS window",
+        "array(named_struct('city', 'NYC', 'gate', id), named_struct('city', 'ORD', 'gate', 7)) "
+        "AS stops",
+        "map('a', named_struct('delay', id / 2)) AS delays",
+    )
+    rows, lines, folder = Flow.from_dataframe(frame), tmp_path / "lines", tmp_path / "folder"
+    schema = frame.limit(0).toArrow().schema
+    for writer in (write_json_lines(lines), write_parquet(folder, schema=schema)):
+        rows.subscribe(writer)
+        assert writer.wait(SECONDS)
+        assert writer.error is None
+    theirs = [row.line for row in frame.selectExpr("to_json(struct(*)) AS line").collect()]
+    assert [*map(json.loads, lines.read_text().splitlines())] == [*map(json.loads, theirs)]
+    assert spark.read.parquet(str(folder)).collect() == frame.collect()
 
 
 def test_the_rows_of_a_dataframe_are_named_tuples_in_order(spark: SparkSession) -> None:

@@ -46,7 +46,6 @@ class TransactionalSink(ABC):
         self._clock = clock
         self._row_types: set[type] = {dict, tuple}
         self._elements: list[Any] = []
-        self._has_others = False  # than dictionaries
         self._chunk: list[Any] = []
         self._more = 0
         self._last_commit = 0.0
@@ -98,10 +97,6 @@ class TransactionalSink(ABC):
         """The same for many, as those of a batch are given; where it is quicker so."""
         return [self.row_of(element) for element in elements]
 
-    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
-        """The same where all of them are dictionaries, as most are."""
-        return self.rows_of(elements)
-
     def is_block(self, element: Any) -> bool:
         """Whether an element is many rows; all of its class are, or none."""
         return False
@@ -133,7 +128,7 @@ class TransactionalSink(ABC):
 
     def __call__(self, element: Any) -> None:
         """Take an element."""
-        if type(element) is dict and self._in_batch:  # as few steps as there can be
+        if self._in_batch and type(element) in self._row_types:  # as few steps as there can be
             elements = self._elements
             elements.append(element)
             if len(elements) >= self._chunk_rows:
@@ -147,7 +142,7 @@ class TransactionalSink(ABC):
         while taken < len(elements):
             some = elements[taken : taken + max(self._commit_rows - self._held, 1)]
             taken += len(some)
-            if self._in_batch or set(map(type, some)) != {dict}:
+            if self._in_batch or not self._row_types.issuperset(map(type, some)):
                 for element in some:
                     self(element)
             else:
@@ -159,12 +154,10 @@ class TransactionalSink(ABC):
         if type(element) not in self._row_types and self.is_block(element):
             self._make_rows()
             self.take(element)
-        elif self._in_batch:
-            self._row_types.add(type(element))
-            self._has_others = True
-            self._elements.append(element)
-            if len(self._elements) >= self._chunk_rows:
-                self._insert_chunk()
+            return
+        self._row_types.add(type(element))
+        if self._in_batch:
+            self(element)
         else:
             self._chunk.append(self.row_of(element))  # if that fails, the others stay
             self._pass_on()
@@ -228,10 +221,8 @@ class TransactionalSink(ABC):
         if not self._elements:
             return
         elements, self._elements = self._elements, []
-        rows_of = self.rows_of if self._has_others else self.rows_of_dicts
-        self._has_others = False
         try:
-            rows = rows_of(elements)
+            rows = self.rows_of(elements)
         except Exception:
             if self._in_batch:
                 raise
@@ -261,7 +252,6 @@ class TransactionalSink(ABC):
 
     def _give_up(self) -> None:
         self._elements, self._chunk, self._more = [], [], 0
-        self._has_others = False
         if self._in_transaction:
             self._in_transaction = False
             self.rollback()

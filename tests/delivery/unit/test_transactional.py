@@ -113,8 +113,8 @@ class Choosy(Log):
             raise ValueError("13 brings bad luck")
         return element
 
-    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
-        rows = self.rows_of(elements)
+    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
+        rows = super().rows_of(elements)
         return [rows] if len(rows) > 2 else rows  # ``insert`` writes all of them down alike
 
     def insert(self, rows: Sequence[Any]) -> None:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
 
+from penstock.connectors.shared.arrow_values import arrow_array
 from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.table_shape import TableShape, joined, quoted
 from penstock.runtime import shorten
@@ -96,16 +96,6 @@ class Columns:
         return cls(names, [*zip(*rows, strict=True)])
 
     @classmethod
-    def of_dicts(cls, names: Sequence[str], elements: Sequence[Any]) -> Columns | None:
-        """Those of dictionaries that all have these columns; ``None`` if some are otherwise."""
-        if {*map(len, elements)} != {len(names)}:
-            return None
-        try:
-            return cls(names, [[*map(itemgetter(name), elements)] for name in names])
-        except KeyError:
-            return None
-
-    @classmethod
     def joined(cls, parts: Sequence[Columns]) -> Columns:
         """The values of several, at least one, with the same columns."""
         if len(parts) == 1:
@@ -130,7 +120,7 @@ class Columns:
         try:
             if text_of is not None:
                 values = [as_text(text_of, value) for value in values]
-            return pa.array(values, type=kind)
+            return arrow_array(values, kind)
         except WRONG as error:
             raise self._unstorable(number, kind, error) from None
 
@@ -140,7 +130,7 @@ class Columns:
         words = shown_words(type(error).__name__, " ".join(str(error).split()), name)
         for index, value in enumerate(self.values[number]):
             try:
-                pa.array([value], type=kind)
+                arrow_array([value], kind)
             except WRONG:
                 row = {
                     each: values[index]

@@ -16,12 +16,11 @@ from penstock.connectors.duckdb.opening import explanation, opened, still_open, 
 from penstock.connectors.duckdb.shape import CONNECTOR, Columns, DuckdbShape, require_types
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
-from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.connectors.shared.query_reading import Busy
-from penstock.connectors.shared.rows import is_arrow
+from penstock.connectors.shared.rows import RowValues, is_arrow
 from penstock.connectors.shared.table_shape import MARKS, joined
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
-from penstock.runtime.shown_text import shown_element, shown_words
+from penstock.runtime.shown_text import shown_words
 
 __all__ = ["DuckdbTable"]
 
@@ -55,6 +54,7 @@ class DuckdbTable(TransactionalSink):
         self._database: Connection | None = None
         self._schema: pa.Schema | None = None
         self._types: list[str] = []
+        self._row_values: RowValues | None = None
 
     def check(self, epoch: Epoch | None) -> str:
         """What ``open`` would do, or its error; the database is only read."""
@@ -130,22 +130,21 @@ class DuckdbTable(TransactionalSink):
 
     def row_of(self, element: Any) -> Sequence[Any]:
         """Its values, in the order of the columns."""
-        if self._shape.columns is None:
-            named = fields_of(element)
-            if named is None:
-                raise ValueError(
-                    f"{CONNECTOR}: {shown_element(element)} has no names for its values; "
-                    "give columns="
-                )
-            self._shape = self._shape.of(dict.fromkeys(named, ""))
-        return values_of(CONNECTOR, self._shape.names, element)
+        return self._values_like(element)(element)
 
-    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
+    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
         """Those of many, by columns."""
-        if self._shape.columns is None:
-            self.row_of(elements[0])
-        columns = Columns.of_dicts(self._shape.names, elements)
-        return self.rows_of(elements) if columns is None else [columns]
+        columns = self._values_like(elements[0]).columns_of(elements)
+        if columns is None:
+            return super().rows_of(elements)
+        return [Columns(self._shape.names, columns)]
+
+    def _values_like(self, element: Any) -> RowValues:
+        """Gets the values of elements; the first one says the columns, if nobody did."""
+        if self._row_values is None:
+            self._shape = self._shape.like(element)
+            self._row_values = RowValues(CONNECTOR, self._shape.names)
+        return self._row_values
 
     def insert(self, rows: Sequence[Any]) -> None:
         """Add rows and batches, in their order."""

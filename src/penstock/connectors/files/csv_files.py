@@ -17,8 +17,8 @@ from penstock.connectors.shared.formats import (
     bounded_lines,
     length_of,
     require_columns,
-    values_of,
 )
+from penstock.connectors.shared.rows import RowValues
 from penstock.connectors.shared.writer import Writer
 from penstock.flow import Flow
 from penstock.flow.checks import require_callable
@@ -232,11 +232,11 @@ def write_csv(
         rotate_bytes=rotate_bytes,
         rotate_every=rotate_every,
     )
-    text_of = CsvText()
+    text_of, values = CsvText(), RowValues(SINK, names)
     return Writer(
         TextFile(
             place,
-            lambda element: text_of(values_of(SINK, names, element)),
+            lambda element: text_of(values(element)),
             head=text_of(names),
             line_end=LINE_END,
         )

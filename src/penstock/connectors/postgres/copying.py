@@ -13,9 +13,11 @@ from typing import Any, Final
 
 import psycopg
 from psycopg.copy import Copy, LibpqWriter
+from psycopg.types.composite import TupleDumper
 from psycopg.types.json import JsonbDumper
 
 from penstock.connectors.postgres.connecting import is_lost
+from penstock.connectors.shared.formats import fields_of, json_text
 from penstock.runtime import shorten
 from penstock.runtime.shown_text import shown_words
 
@@ -65,6 +67,22 @@ class KeepingWriter(LibpqWriter):
         super().finish(exc)
 
 
+class StructDumper(JsonbDumper):
+    """Dictionaries as JSON, with dates and all named tuples within."""
+
+    def dump(self, obj: Any) -> bytes:
+        """Its text."""
+        return json_text(obj).encode()
+
+
+class TupleOrStructDumper(TupleDumper):
+    """Named tuples as JSON, such as the structs of Spark; other tuples as composite values."""
+
+    def dump(self, obj: tuple[Any, ...]) -> Any:
+        """Its text."""
+        return super().dump(obj) if fields_of(obj) is None else json_text(obj).encode()
+
+
 class CopiedRows:
     """The rows of one transaction."""
 
@@ -80,7 +98,8 @@ class CopiedRows:
 
     def start(self, connection: psycopg.Connection[Any], statement: str) -> None:
         """Begin to copy, with the rows that were kept."""
-        connection.adapters.register_dumper(dict, JsonbDumper)
+        connection.adapters.register_dumper(dict, StructDumper)
+        connection.adapters.register_dumper(tuple, TupleOrStructDumper)
         cursor = connection.cursor()
         kept = self._kept = self._kept or nothing_kept()
         writer = KeepingWriter(cursor, kept)

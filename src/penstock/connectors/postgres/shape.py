@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
+from penstock.connectors.shared.rows import tuple_names
 from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
 from penstock.runtime import shorten
 from penstock.runtime.shown_text import shown_value
@@ -133,7 +134,7 @@ def type_for(column: str, value: Any) -> str:
         return "timestamp" if value.tzinfo is None else "timestamp with time zone"
     if isinstance(value, time):
         return "time" if value.tzinfo is None else "time with time zone"
-    kind = TYPES.get(type(value))
+    kind = "jsonb" if tuple_names(type(value)) else TYPES.get(type(value))
     if kind is None:
         raise ValueError(
             f"{CONNECTOR}: it is not clear of which type the column {column} is, which in the "

@@ -21,11 +21,10 @@ from penstock.connectors.postgres.questions import (
     stored_mark,
 )
 from penstock.connectors.postgres.shape import CONNECTOR, PostgresShape
-from penstock.connectors.shared.formats import fields_of, values_of
 from penstock.connectors.shared.reconnecting import ConnectionLost, Reconnecting
-from penstock.connectors.shared.rows import CHUNK_ROWS, is_arrow, rows_from, rows_in, values_getter
+from penstock.connectors.shared.rows import CHUNK_ROWS, RowValues, is_arrow, rows_in
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
-from penstock.runtime.shown_text import shown_element, shown_words
+from penstock.runtime.shown_text import shown_words
 
 __all__ = ["PostgresTable"]
 
@@ -109,8 +108,7 @@ class PostgresTable(TransactionalSink):
         self._reconnecting = reconnecting
         self._connection: Connection | None = None
         self._rows = CopiedRows()
-        self._values: Callable[[Any], Any] | None = None
-        self._width = 0
+        self._row_values: RowValues | None = None
         self._first_row: Sequence[Any] = ()
         self._is_prepared = False
         self._failure: Exception | None = None
@@ -166,39 +164,27 @@ class PostgresTable(TransactionalSink):
     def take(self, block: Any) -> None:
         """Take its rows."""
         for rows in rows_in(CONNECTOR, block, self._shape.columns):
-            if self._values is None:
-                self.row_of(dict(zip(block.schema.names, rows[0], strict=True)))
+            if self._row_values is None:
+                self._values_like(dict(zip(block.schema.names, rows[0], strict=True)))
             self.take_rows(rows)
-
-    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
-        """The same for many."""
-        if self._shape.columns is None or self._values is None:
-            self.row_of(elements[0])
-        rows = rows_from(self._shape.names, self._values, elements)
-        return self.rows_of(elements) if rows is None else rows
 
     def row_of(self, element: Any) -> Any:
         """Its values, in the order of the columns."""
-        if self._values is not None and type(element) is dict and len(element) == self._width:
-            try:
-                return self._values(element)
-            except KeyError:
-                pass  # said below
-        if self._shape.columns is None:
-            named = fields_of(element)
-            if named is None:
-                raise ValueError(
-                    f"{CONNECTOR}: {shown_element(element)} has no names for its values; "
-                    "give columns="
-                )
-            self._shape = self._shape.of(dict.fromkeys(named, ""))
-        names = self._shape.names
-        row = values_of(CONNECTOR, names, element)
-        if self._values is None:
-            self._first_row = row
-            self._width = len(names)
-            self._values = values_getter(names)
-        return row
+        return self._values_like(element)(element)
+
+    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
+        """The same for many."""
+        rows = self._values_like(elements[0]).of_all(elements)
+        return super().rows_of(elements) if rows is None else rows
+
+    def _values_like(self, element: Any) -> RowValues:
+        """Gets the values of elements; the first one says the columns, if nobody did."""
+        if self._row_values is None:
+            self._shape = self._shape.like(element)
+            row_values = RowValues(CONNECTOR, self._shape.names)
+            self._first_row = row_values(element)
+            self._row_values = row_values
+        return self._row_values
 
     def insert(self, rows: Sequence[Any]) -> None:
         """Copy rows; the table is there by now."""

@@ -39,9 +39,9 @@ MARKS: Final = "penstock:delivery"
 
 def plain_fields(element: Any) -> Fields:
     """The fields of an element, if Redis has a form for each."""
-    if type(element) is dict and element and PLAIN.issuperset(map(type, element.values())):
-        return element  # the common case, quickly
-    fields = fields_of(element)
+    fields = element if type(element) is dict else fields_of(element)
+    if fields and PLAIN.issuperset(map(type, fields.values())):
+        return fields  # the common case, quickly
     if not fields:
         raise ValueError(
             f"{CONNECTOR}: {shown_element(element)} has no fields by name; encode= makes a mapping "

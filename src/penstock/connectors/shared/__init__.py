@@ -29,6 +29,7 @@
 ``connection_errors.py``      how an error of a connection is told: in the log, which nobody can
                               fill, and at the other end
 ``writer.py``                 the subscriber that every sink among the connectors is
+``arrow_values.py``           values of Python as Arrow arrays, with nothing left out that is inside
 ``arrow_rows.py``             elements as Arrow batches with one schema, gathered until they make a
                               row group
 ``lake_table.py``             the base of sinks that store all rows of a batch and its number in one

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain
-from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow
 
-from penstock.connectors.shared.formats import fields_of, values_of
-from penstock.runtime import shown_element
+from penstock.connectors.shared.arrow_values import arrow_array
+from penstock.connectors.shared.rows import RowValues, names_in
 from penstock.runtime.shown_text import shown_words
 
 __all__ = ["GROUP_ROWS", "GatheringSink", "RowGroup"]
@@ -31,9 +30,8 @@ class RowGroup:
 
     A ``GatheringSink`` adds most rows by itself:
 
-    ``width``        how many columns there are, once that is known
+    ``row_values``   gets the values of a row, once the columns are known
     ``values``       those of the last rows, one row after the other
-    ``values_of``    those of a row, in the order of the columns; ``KeyError`` if it has others
     ``most_values``  how many there are when the sink looks at the group
     """
 
@@ -47,9 +45,8 @@ class RowGroup:
         self.schema = schema
         self._connector = connector
         self._stored = stored
-        self.width = -1
+        self.row_values = RowValues(connector, ())
         self.values: list[Any] = []  # flat: a tuple for each row would cost more
-        self.values_of: Callable[[dict[str, Any]], Iterable[Any]] = dict[str, Any].values
         self.most_values = CHUNK_VALUES
         self._known: pyarrow.Schema | None = None  # that of batches, which is known to fit
         self._names: list[str] | None = None
@@ -83,28 +80,23 @@ class RowGroup:
             self._add_row(element)
 
     def add_all(self, rows: list[Any]) -> bool:
-        """Take rows that are simply dictionaries with all columns; no, and none, if one is not."""
-        # One with fewer fields than there are columns raises, so the sum tells that none has more.
-        if set(map(type, rows)) != {dict} or sum(map(len, rows)) != self.width * len(rows):
+        """Take rows of one class with all columns by name; no, and none, if one is otherwise."""
+        values = self.row_values.of_all(rows)
+        if values is None:
             return False
-        before = len(self.values)
-        try:
-            self.values.extend(chain.from_iterable(map(self.values_of, rows)))
-        except KeyError:
-            del self.values[before:]
-            return False
+        self.values.extend(chain.from_iterable(values))
         return True
 
     @property
     def unlooked(self) -> int:
         """How many rows may come before the sink looks, at least one."""
-        if self.width < 1:
+        if not self._names:
             return 1
-        return max(-(-(self.most_values - len(self.values)) // self.width), 1)
+        return max(-(-(self.most_values - len(self.values)) // len(self._names)), 1)
 
     def look_after(self, rows: int) -> None:
         """Let the sink look after so many more rows, if not sooner; it does after the first."""
-        more = CHUNK_VALUES if self._names is None else rows * self.width
+        more = CHUNK_VALUES if self._names is None else rows * len(self._names)
         self.most_values = min(CHUNK_VALUES, len(self.values) + more)
 
     def take(self) -> pyarrow.Table:
@@ -124,24 +116,14 @@ class RowGroup:
 
     def _add_row(self, element: Any) -> None:
         if self._names is None:
-            named = fields_of(element)
-            if not named:
-                raise ValueError(
-                    f"{self._connector}: {shown_element(element)} has no names for its values; "
-                    "give schema="
-                )
-            self._name([str(name) for name in named])
-            assert self._names is not None
-        self.values.extend(values_of(self._connector, self._names, element))
+            self._name([str(name) for name in names_in(self._connector, element, "schema=")])
+        self.values.extend(self.row_values(element))
         self.settle()
 
     def _name(self, names: list[str]) -> None:
         """Rows have these columns."""
-        self._names, self.width = names, len(names)
-        if self.width == 1:  # for which an itemgetter gives no tuple
-            self.values_of = lambda row: (row[names[0]],)
-        elif names:
-            self.values_of = itemgetter(*names)
+        self._names = names
+        self.row_values = RowValues(self._connector, names)
 
     def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
         self._convert_rows()
@@ -208,7 +190,7 @@ class RowGroup:
     def _array(self, name: str, values: list[Any]) -> pyarrow.Array:
         kind = None if self.schema is None else self.schema.field(name).type
         try:
-            return pyarrow.array(values, type=kind)
+            return arrow_array(values, kind)
         except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
             seen = "" if kind is None else f" is {kind} so far, which schema= can say;"
             words = shown_words(type(error).__name__, str(error), name)
@@ -231,10 +213,11 @@ class GatheringSink(ABC):
         The values are copied now: the element is not ours to keep.
         """
         group = self._group
-        if type(element) is dict and len(element) == group.width:  # the common case, quickly
+        row = group.row_values
+        if type(element) is row.kind and len(element) == row.width:  # the common case, quickly
             values = group.values
             try:
-                values.extend(group.values_of(element))
+                values.extend(row.get(element))
             except KeyError:
                 pass  # it has other columns, which ``add`` names
             else:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, fields, is_dataclass
-from datetime import date, datetime, time
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from types import NoneType
 from typing import Any, BinaryIO, Final
+from uuid import UUID
 
 from penstock.runtime import shown_element
 from penstock.runtime.arguments import require_texts
@@ -15,45 +18,24 @@ __all__ = [
     "LINE_BYTES",
     "LineTooLong",
     "bounded_lines",
+    "by_names",
     "fields_of",
     "json_text",
     "json_value",
     "length_of",
     "require_columns",
-    "values_of",
 ]
 
 
 def fields_of(element: Any) -> Mapping[str, Any] | None:
     """The fields of a mapping, a named tuple or a dataclass; ``None`` for anything else."""
-    if isinstance(element, Mapping):
-        return element
-    if is_dataclass(element) and not isinstance(element, type):
-        return {field.name: getattr(element, field.name) for field in fields(element)}
+    if not isinstance(element, tuple):  # of which there are many, and for which this takes long
+        if isinstance(element, Mapping):
+            return element
+        if is_dataclass(element) and not isinstance(element, type):
+            return {field.name: getattr(element, field.name) for field in fields(element)}
     as_dict = getattr(element, "_asdict", None)
     return None if as_dict is None else as_dict()
-
-
-def values_of(connector: str, columns: list[str], element: Any) -> list[Any]:
-    """The values of these columns; ``ValueError`` if an element has others."""
-    if type(element) is dict and len(element) == len(columns):  # the common case, quickly
-        try:
-            return [element[column] for column in columns]
-        except KeyError:
-            pass  # said below
-    named = fields_of(element)
-    if named is None:
-        if not isinstance(element, tuple | list) or len(element) != len(columns):
-            raise ValueError(
-                f"{connector}: an element has {', '.join(columns)}, not so {shown_element(element)}"
-            )
-        return list(element)
-    if len(named) != len(columns) or not all(column in named for column in columns):
-        raise ValueError(
-            f"{connector}: the columns are {', '.join(columns)}, "
-            f"but an element has {', '.join(map(str, named))}"
-        )
-    return [named[column] for column in columns]
 
 
 def require_columns(connector: str, columns: Iterable[str]) -> list[str]:
@@ -64,6 +46,29 @@ def require_columns(connector: str, columns: Iterable[str]) -> list[str]:
     return names
 
 
+PLAIN: Final = frozenset(
+    {NoneType, bool, int, float, str, bytes, Decimal, date, datetime, time, timedelta, UUID}
+)
+"""Classes of values that have none inside."""
+
+
+def by_names(value: Any) -> Any:
+    """The same with dictionaries in place of named tuples and dataclasses, all the way down.
+
+    The structs of Spark are named tuples, too, which libraries take for lists.
+    """
+    if type(value) in PLAIN:
+        return value
+    named = value if type(value) is dict else fields_of(value)
+    if named is None:
+        if isinstance(value, tuple):
+            return tuple(map(by_names, value))
+        return [*map(by_names, value)] if isinstance(value, list) else value
+    if type(named) is dict and PLAIN.issuperset(map(type, named.values())):
+        return named  # the common case, quickly
+    return {name: by_names(each) for name, each in named.items()}
+
+
 def json_text(element: Any) -> str:
     """``element`` as JSON, on one line.
 
@@ -71,27 +76,21 @@ def json_text(element: Any) -> str:
     What JSON does not have, such as the number that is none, is an error.
     """
     try:
-        return ENCODER.encode(plain(element))
+        return ENCODER.encode(by_names(element))
+    except RecursionError:
+        raise ValueError("an element has no form in JSON: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{shown_element(element)} has no form in JSON: {error}") from None
 
 
-def plain(element: Any) -> Any:
-    """An element by names, if its fields have some."""
-    as_dict = getattr(element, "_asdict", None)
-    return element if as_dict is None else as_dict()
-
-
-def plain_or_refused(value: Any) -> Any:
-    """What JSON has in place of a value."""
+def date_text(value: Any) -> str:
+    """What JSON has in place of a date or a time."""
     if isinstance(value, date | datetime | time):
         return value.isoformat()
-    if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
     raise TypeError(f"{shown_element(value)} has no form in JSON")
 
 
-ENCODER: Final = json.JSONEncoder(default=plain_or_refused, allow_nan=False)
+ENCODER: Final = json.JSONEncoder(default=date_text, allow_nan=False)
 """Made once: with options, ``json.dumps`` makes one for each element."""
 
 

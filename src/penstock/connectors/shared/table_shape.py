@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, TypeVar
 
+from penstock.connectors.shared.rows import names_in
 from penstock.runtime import shorten
 from penstock.runtime.arguments import require_texts
 
@@ -46,6 +47,12 @@ class TableShape:
     def of(self: Shape, columns: dict[Any, str]) -> Shape:
         """The same with these columns, as the first element has them."""
         return replace(self, columns=columns)
+
+    def like(self: Shape, element: Any) -> Shape:
+        """The same with the columns of an element, the first one, unless they are known."""
+        if self.columns is not None:
+            return self
+        return self.of(dict.fromkeys(names_in(self.connector, element, "columns="), ""))
 
     def require_names(self, names: Iterable[Any], what: str) -> None:
         """Refuse names that cannot be used even when quoted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, time
@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
-from penstock.connectors.shared.formats import fields_of, values_of
-from penstock.connectors.shared.rows import is_arrow, rows_from, rows_in, values_getter
+from penstock.connectors.shared.rows import RowValues, is_arrow, rows_in
 from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
 from penstock.connectors.sqlite.errors import WrittenTable
 from penstock.connectors.sqlite.staging import StagedRows, enter, is_shared, leave
@@ -110,7 +109,7 @@ class SqliteTable(TransactionalSink):
         self._database: sqlite3.Connection | None = None
         self._is_entered = False
         self._is_prepared = False
-        self._values: Callable[[Any], Any] | None = None
+        self._row_values: RowValues | None = None
         self._is_staging = False
         self._staged: StagedRows | None = None
         self._mark_before: str | None = None
@@ -197,31 +196,25 @@ class SqliteTable(TransactionalSink):
         is_plain = all(PLAIN_ARROW.fullmatch(str(field.type)) for field in block.schema)
         for rows in rows_in(CONNECTOR, block, self._shape.columns):
             if self._shape.columns is None:
-                self._name_columns(block.schema.names)
+                self._shape = self._shape.of(dict.fromkeys(block.schema.names, ""))
             self.take_rows(rows if is_plain else self._storable(rows))
 
     def row_of(self, element: Any) -> Sequence[Any]:
         """Its values, in the order of the columns."""
-        if self._shape.columns is None:
-            named = fields_of(element)
-            if named is None:
-                raise ValueError(
-                    f"{CONNECTOR}: {shown_element(element)} has no names for its values; "
-                    "give columns="
-                )
-            self._name_columns(named)
-        names = self._shape.names
-        if self._values is None:
-            self._values = values_getter(names)
-        values = values_of(CONNECTOR, names, element)
-        return [value_for(*named) for named in zip(names, values, strict=True)]
+        values = self._values_like(element)(element)
+        return [value_for(*named) for named in zip(self._shape.names, values, strict=True)]
 
-    def rows_of_dicts(self, elements: Sequence[dict[Any, Any]]) -> list[Any]:
+    def rows_of(self, elements: Sequence[Any]) -> list[Any]:
         """The same for many."""
-        if self._values is None:
-            self.row_of(elements[0])
-        rows = rows_from(self._shape.names, self._values, elements)
-        return self.rows_of(elements) if rows is None else self._storable(rows)
+        rows = self._values_like(elements[0]).of_all(elements)
+        return super().rows_of(elements) if rows is None else self._storable(rows)
+
+    def _values_like(self, element: Any) -> RowValues:
+        """Gets the values of elements; the first one says the columns, if nobody did."""
+        if self._row_values is None:
+            self._shape = self._shape.like(element)
+            self._row_values = RowValues(CONNECTOR, self._shape.names)
+        return self._row_values
 
     def insert(self, rows: Sequence[Any]) -> None:
         """Add rows to the table, which is made in the same transaction if it is not there."""
@@ -283,9 +276,6 @@ class SqliteTable(TransactionalSink):
         else:
             self._opened.execute(self._shape.create)
         self._is_prepared = True
-
-    def _name_columns(self, names: Iterable[Any]) -> None:
-        self._shape = self._shape.of(dict.fromkeys(names, ""))
 
     def _storable(self, rows: list[Any]) -> list[Any]:
         """The rows, with values that SQLite can hold."""

@@ -164,7 +164,11 @@ def row_type(names: tuple[str, ...]) -> Any:
 
 
 def _as_dict(row: Any) -> dict[str, Any]:
-    return dict(zip(row._names, row, strict=True))
+    named = dict(zip(row._names, row, strict=True))
+    if len(named) < len(row):  # as after a join; a value would be lost in silence
+        again = next(name for place, name in enumerate(row._names) if name in row._names[:place])
+        raise ValueError(f"a row has two columns called {again!r}; give one of them another name")
+    return named
 
 
 def _reduce(row: Any) -> tuple[Any, ...]:
