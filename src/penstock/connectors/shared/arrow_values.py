@@ -20,14 +20,27 @@ def arrow_array(values: Sequence[Any], kind: pyarrow.DataType | None) -> pyarrow
     A named tuple is a struct, for which Arrow would take it by place or not at all. A field that
     the struct does not have is a ``ValueError``, where Arrow would leave it out.
     """
-    if kind is not None and not pyarrow.types.is_nested(kind):
+    if kind is None:
+        return array_as_it_is(values)
+    if not pyarrow.types.is_nested(kind):
         return pyarrow.array(values, type=kind)
     named = [*map(by_names, values)]
-    check = None if kind is None else field_check(kind)
+    check = field_check(kind)
     if check is not None:
         for value in named:
             check(value)
     return pyarrow.array(named, type=kind)
+
+
+def array_as_it_is(values: Sequence[Any]) -> pyarrow.Array:
+    """Values of which it is not known whether they are structs; few are."""
+    try:
+        array = pyarrow.array(values)
+    except pyarrow.ArrowException:  # as for a named tuple with several types
+        return pyarrow.array([*map(by_names, values)])
+    if not pyarrow.types.is_nested(array.type):
+        return array
+    return pyarrow.array([*map(by_names, values)])
 
 
 def field_check(kind: pyarrow.DataType) -> Check | None:
