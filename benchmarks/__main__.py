@@ -52,6 +52,7 @@ LONG = {
     "lake": "lake",
     "writers": "writers",
     "dataframe": "dataframe",  # Spark
+    "pipeline": "pipeline",
     "endurance": "endurance",  # takes a minute or two
 }
 """The modules of what is measured only if it is named."""

@@ -134,8 +134,9 @@ class BaseSubscriber:
         capacity is, it is refilled in portions of three quarters, unless a reader starves: one that
         is at position ``starving_at`` while no element after that was asked for.
         """
-        room = taken + self.capacity
-        portion = self.capacity - self.capacity // 4 if wanted >= room else 1
+        capacity = self.capacity  # read once: another thread may be changing it
+        room = taken + capacity
+        portion = capacity - capacity // 4 if wanted >= room else 1
         if min(wanted, room) - self._asked < portion and starving_at != self._asked:
             return  # seen without the lock, since others can only make it less
         with self._lock:
@@ -150,9 +151,14 @@ class BaseSubscriber:
         except Exception as error:
             self.fail(RuleViolation("3.16", f"request({missing}) raised {shorten(error)}"))
 
+    @property
+    def refill_at(self) -> int:
+        """With how many taken ``refill`` asks for a portion."""
+        return self._asked - self.capacity // 4
+
     def until_refill(self, taken: int) -> int:
-        """How many more are taken before ``refill`` asks for a portion, at least one."""
-        return max(self._asked - self.capacity // 4 - taken, 1)
+        """How many more are taken before that, at least one."""
+        return max(self.refill_at - taken, 1)
 
     def cancel(self) -> None:
         """The stream is no longer needed, whether or not it has begun (rule 2.6)."""

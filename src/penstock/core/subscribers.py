@@ -58,8 +58,12 @@ class ReceivingSubscriber(ABC, Generic[T]):
         """The stream ended well. Does nothing by default."""
 
     def _wants_more_after(self, element: T) -> bool:
-        """Hand the element to the user, whose answer must not be left out by mistake."""
+        """Hand the element to the user."""
         answer = self.receive(element)
+        return answer is True or self._require_answer(answer)
+
+    def _require_answer(self, answer: object) -> bool:
+        """What ``receive`` returned, which must not be left out by mistake."""
         if answer is True or answer is False:
             return answer
         raise TypeError(
@@ -113,6 +117,11 @@ class SyncSubscriber(ReceivingSubscriber[T]):
         self._clock = clock
         self._last_ask = 0, clock()
         self._taken = 0
+        self._ask_at = 0
+        """With how many taken it asks for more; kept here, so that no element costs a call.
+
+        Never more than it has asked for, whoever sets it: so the last one of them always asks.
+        """
         self._over = False
 
     @property
@@ -131,7 +140,17 @@ class SyncSubscriber(ReceivingSubscriber[T]):
         if element is None:  # asked here, so that no element costs a call
             require_element(element)  # 2.13
         if self._base_subscriber.admit():
-            self._take(element)
+            try:
+                answer = self.receive(element)
+                if answer is True:
+                    self._taken += 1
+                    if self._taken < self._ask_at:
+                        return  # mostly; only what follows can end the stream
+                    self._ask()
+                elif not self._require_answer(answer):
+                    self._base_subscriber.cancel()
+            except Exception as error:
+                self._base_subscriber.fail(error)
         self._finish_if_ended()
 
     def on_error(self, error: Exception) -> None:
@@ -150,6 +169,7 @@ class SyncSubscriber(ReceivingSubscriber[T]):
         self._base_subscriber.refill(wanted=UNBOUNDED, taken=self._taken)
         if self._largest > 1 and self._base_subscriber.asked != asked:
             self._adapt()
+        self._ask_at = self._base_subscriber.refill_at
 
     def _adapt(self) -> None:
         """Ask for more next time if much came and was taken in little time, and for less if not."""
@@ -157,16 +177,6 @@ class SyncSubscriber(ReceivingSubscriber[T]):
         self._last_ask = self._taken, now
         room = adapted(self._base_subscriber.capacity, self._taken - taken, now - then)
         self._base_subscriber.capacity = min(room, self._largest)
-
-    def _take(self, element: T) -> None:
-        try:
-            if self._wants_more_after(element):
-                self._taken += 1
-                self._ask()
-            else:
-                self._base_subscriber.cancel()
-        except Exception as error:
-            self._base_subscriber.fail(error)
 
     def _finish_if_ended(self) -> None:
         if self._base_subscriber.ending is not None and not self._over:

@@ -308,10 +308,15 @@ class SinkMeter:
         """Give it to the sink."""
         self.given += 1
         self.recent.add(element)
-        if self._tell(self.sink.on_next, element) and not self.errors.count:
-            self.taken += 1
-            rows = rows_in(element)
-            self.rows += 1 if rows is None else rows
+        try:
+            self.sink.on_next(element)
+        except BaseException as raised:
+            self._has_raised(raised)
+        else:
+            if not self.errors.count:
+                self.taken += 1
+                rows = rows_in(element)
+                self.rows += 1 if rows is None else rows
 
     def on_error(self, error: Exception) -> None:
         """Tell the sink, whose fault it is not."""
@@ -346,11 +351,14 @@ class SinkMeter:
         try:
             signal(*arguments)
         except BaseException as raised:
-            error = as_error(raised)
-            error.add_note(f"in the sink {self.name}")
-            self.failed(error)
+            self._has_raised(raised)
             return False
         return True
+
+    def _has_raised(self, raised: BaseException) -> None:
+        error = as_error(raised)
+        error.add_note(f"in the sink {self.name}")
+        self.failed(error)
 
 
 class CountedSubscription:

@@ -165,7 +165,7 @@ class MeteredSource(Stage):
             subscribe(stop, self._until)
             yield None
             if not stop.has_come():
-                yield from self._counted(elements, stop)
+                yield from self._counted(elements, stop, run)
             if stop.ending not in (None, COMPLETED):
                 raise stop.hand_over_error()
         finally:
@@ -173,14 +173,14 @@ class MeteredSource(Stage):
             stop.close()
             close(elements)
 
-    def _counted(self, elements: Elements, stop: EagerSubscriber) -> Elements:
+    def _counted(self, elements: Elements, stop: EagerSubscriber, run: RunContext) -> Elements:
         count = self._meter.recent.add
         try:
             for x in elements:
                 if x is not PENDING:
                     count(x)
                 yield x
-                if stop.has_come():
+                if run.ended and stop.has_come():  # asked so that no element costs a call
                     return
         except Exception as error:
             self._meter.has_failed(error)

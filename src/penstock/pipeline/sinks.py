@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from inspect import isroutine
 from typing import Any, Final
 
 from penstock.api import UNBOUNDED, Subscriber, Subscription
@@ -43,7 +44,8 @@ class SinkFanOut:
 
     def __init__(self, sinks: Sequence[Subscriber[Any]]) -> None:
         self._lock = threading.RLock()
-        self._branches = [SinkSubscription(sink, self) for sink in sinks]
+        self._branches = tuple(SinkSubscription(sink, self) for sink in sinks)
+        """Replaced when one leaves, so that nobody who goes through them is disturbed."""
         self._upstream: Subscription | None = None
         self._asked = 0
 
@@ -54,7 +56,7 @@ class SinkFanOut:
             subscription.cancel()  # 2.5
             return
         self._upstream = subscription
-        for branch in tuple(self._branches):
+        for branch in self._branches:
             branch.sink.on_subscribe(branch)
         self.ask()
 
@@ -62,7 +64,7 @@ class SinkFanOut:
         """Give it to each."""
         if element is None:  # asked here, so that no element costs a call
             require_element(element)  # 2.13
-        for branch in tuple(self._branches):
+        for branch in self._branches:
             branch.sink.on_next(element)
 
     def on_error(self, error: Exception) -> None:
@@ -103,16 +105,16 @@ class SinkFanOut:
         with self._lock:
             if branch not in self._branches:
                 return
-            self._branches.remove(branch)
+            self._branches = tuple(other for other in self._branches if other is not branch)
             last = not self._branches
         if last and self._upstream is not None:
             self._upstream.cancel()
         else:
             self.ask()
 
-    def _leave(self) -> list[SinkSubscription]:
+    def _leave(self) -> tuple[SinkSubscription, ...]:
         with self._lock:
-            branches, self._branches = self._branches, []
+            branches, self._branches = self._branches, ()
         return branches
 
 
@@ -152,12 +154,13 @@ class FunctionSink(SyncSubscriber[Any]):
         super().__init__(largest=LARGEST)
         self._name = name
         self._function = function
+        self._call = routine(function)
         self._on_failure = on_failure
 
     def receive(self, element: Any) -> bool:
         """Call the function."""
         try:
-            self._function(element)
+            self._call(element)
         except BaseException as raised:
             error = as_error(raised)
             error.add_note(f"in the sink {self._name}, for {shown_element(element)}")
@@ -179,6 +182,12 @@ class FunctionSink(SyncSubscriber[Any]):
                 error = as_error(raised)
                 error.add_note(f"in the sink {self._name}, when it was closed")
                 self._on_failure(error)
+
+
+def routine(function: Any) -> Callable[[Any], object]:
+    """The same as a function or a bound method, which are called faster than an object."""
+    called: Callable[[Any], object] = function if isroutine(function) else function.__call__
+    return called
 
 
 class BatchedSink:

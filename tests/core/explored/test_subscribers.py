@@ -20,6 +20,7 @@ from penstock import (
     ExecutorPublisher,
     IdentityProcessor,
     IterablePublisher,
+    SyncSubscriber,
 )
 from penstock.flow.multicast.broadcast import BroadcastState
 from penstock.tck import Environment, Verdict, explore
@@ -279,6 +280,31 @@ def a_flush_against_the_end(env: Environment) -> None:
     assert subscriber.endings == ["completed"]
 
 
+class Counting(SyncSubscriber[int]):
+    """Counts elements, for which it asks in portions of one and two."""
+
+    def __init__(self, env: Environment) -> None:
+        super().__init__(largest=2, clock=env.monotonic, new_lock=env.lock)
+        self.received: list[int] = []
+
+    def receive(self, element: int) -> bool:
+        self.received.append(element)
+        return True
+
+
+def a_request_is_answered_by_another_thread_before_it_returns(env: Environment) -> None:
+    subscriber, upstream = Counting(env), Upstream(env)
+
+    def send() -> None:
+        while upstream.sent < min(upstream.requested, 3):
+            upstream.send_one_to(subscriber)
+
+    env.par(lambda: subscriber.on_subscribe(upstream), send)
+    send()
+    assert subscriber.received == [0, 1, 2]
+    assert upstream.requested > 3  # else nothing more would ever come
+
+
 SCENARIOS: list[Scenario] = [
     two_requests_and_a_cancel,
     two_requests_to_the_end,
@@ -308,6 +334,13 @@ HELD = (Verdict.HELD_EXHAUSTIVELY, Verdict.HELD_SO_FAR)
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_it_holds_under_every_schedule_with_one_preemption(scenario: Scenario) -> None:
     found = explore(scenario, subject=SUBJECT, bound=1, seeds=(), budget=60)
+    assert found.verdict is Verdict.HELD_EXHAUSTIVELY, found.explain()
+
+
+def test_who_asks_in_portions_always_asks_again() -> None:
+    # Without the GIL as well: what is asked for is counted by two threads at once here.
+    scenario = a_request_is_answered_by_another_thread_before_it_returns
+    found = explore(scenario, subject=penstock.core, level="visible", bound=2, seeds=(), budget=60)
     assert found.verdict is Verdict.HELD_EXHAUSTIVELY, found.explain()
 
 
