@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from io import StringIO
 from itertools import permutations
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +35,7 @@ from penstock.connectors import (
     write_parquet,
     write_sqlite,
 )
+from penstock.connectors.files.csv_files import CsvText
 from penstock.connectors.shared.arrow_rows import RowGroup
 from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.rows import RowValues
@@ -318,6 +320,57 @@ STRUCTS = [{"window": window(minute), "all": [window(minute)]} for minute in ran
 AS_DICTIONARIES = [
     {"window": each["window"]._asdict(), "all": [each["window"]._asdict()]} for each in STRUCTS
 ]
+
+
+@pytest.mark.parametrize(
+    "value", [b"7", bytearray(b"7"), [1], (1, 2), {"a": 1}, {1}, Place("NYC", 7), LEG], ids=repr
+)
+@pytest.mark.parametrize("kind", [dict, row_of_spark])
+def test_what_has_no_form_in_csv_is_refused_after_what_has(
+    kind: AsElement, value: Any, tmp_path: Path
+) -> None:
+    writer = write_csv(tmp_path / "flights", ["id", "at"])
+    with collect_undelivered():
+        Flow.of(
+            *(kind({"id": number, "at": at}) for number, at in ((1, "a"), (2, value)))
+        ).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    assert str(writer.error).startswith("write_csv: at is ")
+    assert "has no form in CSV" in str(writer.error)
+    assert (tmp_path / "flights").read_text().splitlines() == ["id,at", "1,a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [("\ud800", UnicodeEncodeError), (10**5000, ValueError)],
+    ids=["no UTF-8", "too many digits"],
+)
+@pytest.mark.parametrize("kind", [dict, row_of_spark])
+def test_the_rows_before_one_that_has_no_text_are_written(
+    kind: AsElement, value: Any, error: type[Exception], tmp_path: Path
+) -> None:
+    writer = write_csv(tmp_path / "flights", ["id", "at"])
+    with collect_undelivered():
+        rows = (kind({"id": number, "at": at}) for number, at in ((1, "é"), (2, value), (3, "c")))
+        Flow.of(*rows).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    assert type(writer.error) is error
+    assert (tmp_path / "flights").read_text(encoding="utf-8").splitlines() == ["id,at", "1,é"]
+
+
+@given(
+    st.lists(
+        st.lists(st.none() | st.text() | st.integers() | st.dates(), min_size=2, max_size=2),
+        min_size=1,
+    )
+)
+def test_lines_of_many_are_those_of_each(rows: list[list[Any]]) -> None:
+    text = CsvText(["a", "b"])
+    elements = [row_type(("a", "b"))._make(row) for row in rows]
+    expected = StringIO(newline="")
+    csv.writer(expected).writerows(rows)
+    assert text.lines(elements) == expected.getvalue()
+    assert "".join(f"{text.line(each)}\r\n" for each in elements) == expected.getvalue()
 
 
 @pytest.mark.parametrize("kind", [dict, row_of_spark])

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import timedelta
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from io import StringIO
+from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import Any, BinaryIO, Final
+from uuid import UUID
 
 from penstock.connectors.files.file_start import sink_file
 from penstock.connectors.files.from_file import from_file
@@ -35,6 +40,8 @@ __all__ = [
 SOURCE: Final = "read_csv"
 SINK: Final = "write_csv"
 LINE_END: Final = "\r\n"
+FLAT: Final = frozenset({NoneType, bool, int, float, str, Decimal, date, datetime, time, UUID})
+"""Classes of values that are nothing but their text."""
 Types = Mapping[str, Callable[[str], Any]]
 """What makes values of the texts in a column."""
 
@@ -204,12 +211,12 @@ def write_csv(
     Delivery: exactly once, with a checkpoint. A record beside the file, ``flights.csv.delivery``,
     says up to where it counts; what a crash leaves after that is cut off.
 
-    Errors: ``ValueError`` for an element with other columns, ``FileExistsError``,
-    ``DeliveryRefused`` if somebody else writes or has changed the file, or a file has the name that
-    a rotated one is to get, and ``OSError`` of the disk, cancel the stream, go to the hook for
-    undelivered errors, and stay in ``error``. At once: ``FileNotFoundError`` if there is no such
-    folder, ``IsADirectoryError``, ``ValueError`` without columns, and for ``append`` and
-    ``overwrite`` together.
+    Errors: ``ValueError`` for an element with other columns, ``TypeError`` for bytes, lists and
+    dictionaries, which have no form in CSV, ``FileExistsError``, ``DeliveryRefused`` if somebody
+    else writes or has changed the file, or a file has the name that a rotated one is to get, and
+    ``OSError`` of the disk, cancel the stream, go to the hook for undelivered errors, and stay in
+    ``error``. At once: ``FileNotFoundError`` if there is no such folder, ``IsADirectoryError``,
+    ``ValueError`` without columns, and for ``append`` and ``overwrite`` together.
 
     Example:
         >>> from pathlib import Path
@@ -232,31 +239,56 @@ def write_csv(
         rotate_bytes=rotate_bytes,
         rotate_every=rotate_every,
     )
-    text_of, values = CsvText(), RowValues(SINK, names)
+    text = CsvText(names)
     return Writer(
-        TextFile(
-            place,
-            lambda element: text_of(values(element)),
-            head=text_of(names),
-            line_end=LINE_END,
-        )
+        TextFile(place, text.line, lines_of=text.lines, head=text.of_row(names), line_end=LINE_END)
     )
 
 
 class CsvText:
-    """Makes lines, without their ends, which are quoted within a value. For one thread at a time.
+    """Makes lines of elements, which are quoted within a value. For one thread at a time."""
 
-    It is the file of its own ``csv.writer``: ``writerow`` returns what ``write`` does.
-    """
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+        self._values = RowValues(SINK, names)
+        self._text = StringIO(newline="")
+        self._writer = csv.writer(self._text, lineterminator=LINE_END)
 
-    def __init__(self) -> None:
-        self._row: Any = csv.writer(self, lineterminator=LINE_END)
+    def of_row(self, values: Iterable[Any]) -> str:
+        """Values as a line, without its end."""
+        self._writer.writerow(values)
+        return self._taken().removesuffix(LINE_END)
 
-    def __call__(self, values: Iterable[Any]) -> str:
-        """Values as a line."""
-        line: str = self._row.writerow(values)
-        return line.removesuffix(LINE_END)
+    def line(self, element: Any) -> str:
+        """An element as a line, without its end."""
+        values = self._values(element)
+        if not FLAT.issuperset(map(type, values)):
+            self._require_flat(values)
+        return self.of_row(values)
 
-    def write(self, text: str) -> str:
-        """What the writer has made."""
+    def lines(self, elements: list[Any]) -> str | None:
+        """Many as lines with their ends; ``None`` if that takes a look at each of them."""
+        rows = self._values.of_all(elements)
+        if rows is None or not FLAT.issuperset(map(type, chain.from_iterable(rows))):
+            return None
+        try:
+            self._writer.writerows(rows)
+        except ValueError:  # an integer of too many digits, and the rows before it count
+            self._taken()
+            return None
+        return self._taken()
+
+    def _taken(self) -> str:
+        text = self._text.getvalue()
+        self._text.seek(0)
+        self._text.truncate()
         return text
+
+    def _require_flat(self, values: Iterable[Any]) -> None:
+        """Refuse what would become a text that only Python reads."""
+        for name, value in zip(self._names, values, strict=True):
+            if isinstance(value, Collection) and not isinstance(value, str):
+                raise TypeError(
+                    f"{SINK}: {name} is {shown_value(name, value)}, which has no form in CSV; make "
+                    "a text of it, or several columns"
+                )

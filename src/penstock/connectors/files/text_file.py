@@ -40,7 +40,8 @@ CHUNK_BYTES: Final = 1 << 16
 class TextFile:
     """Writes what ``text_of`` makes of each element as a line, after ``head`` in an empty file.
 
-    ``text_of`` is called on the thread that calls the sink.
+    ``lines_of`` does that for many at once, with the ends of their lines; where it says ``None``,
+    ``text_of`` is called for each. Both are called on the thread that calls the sink.
     """
 
     level: Level = "exactly once"
@@ -50,12 +51,14 @@ class TextFile:
         place: SinkFile,
         text_of: Callable[[Any], str],
         *,
+        lines_of: Callable[[list[Any]], str | None] = lambda elements: None,
         head: str | None = None,
         line_end: str = "\n",
     ) -> None:
         self._place = place
         self._path = place.path
         self._text_of = text_of
+        self._lines_of = lines_of
         self._line_end = line_end
         self._head = b"" if head is None else f"{head}{line_end}".encode()
         self._descriptor: int | None = None
@@ -105,16 +108,29 @@ class TextFile:
                 self(element)
             return
         try:
-            for element in elements:
-                self._gather(element)
+            if not self._gather_at_once(elements):
+                for element in elements:
+                    self._gather(element)
         finally:
             if not self._progress.in_batch:
                 self._write_gathered()
 
+    def _gather_at_once(self, elements: list[Any]) -> bool:
+        text = self._lines_of(elements)
+        if text is None:
+            return False
+        try:
+            self._gather_lines(text.encode())
+        except UnicodeEncodeError:  # in one of them, and those before it count
+            return False
+        return True
+
     def _gather(self, element: Any) -> None:
-        line = f"{self._text_of(element)}{self._line_end}".encode()
-        self._gathered.append(line)
-        self._gathered_bytes += len(line)
+        self._gather_lines(f"{self._text_of(element)}{self._line_end}".encode())
+
+    def _gather_lines(self, lines: bytes) -> None:
+        self._gathered.append(lines)
+        self._gathered_bytes += len(lines)
         if self._gathered_bytes >= CHUNK_BYTES:
             self._write_gathered()
 
