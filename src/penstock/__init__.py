@@ -5,6 +5,7 @@
 ``api``         the standard on one page
 ``rules``       its 43 rules as data; they feed error messages, the kit, the docs, ``penstock spec``
 ``runtime``     executors, clocks and the hook for errors with nowhere to go
+``arrow``       values of Python in columns of Arrow, with none changed on the way
 ``core``        demand counter, drain loop, bounded buffers, base classes for both ends of a stream
 ``examples``    the standard's own examples, conformant and small
 ``guard``       reports every rule that a foreign party breaks

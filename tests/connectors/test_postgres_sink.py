@@ -267,6 +267,51 @@ def test_a_value_that_does_not_fit_is_shown_with_its_row(
     assert rows_in(database) == []
 
 
+LATE = datetime(2013, 2, 8, 17, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "lost"),
+    [
+        ("date", LATE, "a time"),
+        ("date", LATE.replace(tzinfo=None), "a time"),
+        ("timestamp", LATE, "a time zone"),
+        ("timestamp(0)", LATE, "a time zone"),
+        ("moment", LATE, "a time zone"),
+        ("time", LATE, "a date"),
+        ("time", LATE.timetz(), "a time zone"),
+        ("timetz", LATE, "a date"),
+    ],
+)
+def test_a_date_or_time_of_which_a_part_would_be_dropped_is_refused(
+    database: Database, kind: str, value: Any, lost: str
+) -> None:
+    database.psql("CREATE DOMAIN local AS timestamp; CREATE DOMAIN moment AS local")
+    database.psql(f"CREATE TABLE flights (n int, at {kind})")
+    for key in (None, "n"):
+        if key:
+            database.psql("ALTER TABLE flights ADD PRIMARY KEY (n)")
+        writer = write_postgres(database.conninfo, "flights", key=key)
+        line = failed(writer, {"n": 1, "at": None}, {"n": 2, "at": value}, {"n": 3, "at": None})
+        assert f"at cannot be {value!r}, since its column has no place for {lost}; the row" in line
+        assert rows_in(database) == []
+
+
+def test_times_of_which_nothing_is_dropped_are_as_psycopg_has_them(database: Database) -> None:
+    values = [LATE.date(), LATE.replace(tzinfo=None), LATE, LATE.time(), LATE.timetz()]
+    names = ["day", "moment", "instant", "hour", "hour_there"]
+    kinds = ["date", "timestamp", "timestamptz", "time", "timetz"]
+    columns = ", ".join(map(" ".join, zip(names, kinds, strict=True)))
+    database.psql(f"CREATE TABLE flights ({columns}); CREATE TABLE theirs ({columns})")
+    writer = write_postgres(database.conninfo, "flights")
+    Flow.of(dict(zip(names, values, strict=True))).subscribe(writer)
+    assert writer.wait(PATIENCE)
+    assert writer.error is None
+    with psycopg.connect(database.conninfo) as theirs:
+        theirs.execute("INSERT INTO theirs VALUES (%s, %s, %s, %s, %s)", values)
+    assert rows_in(database) == rows_in(database, "SELECT * FROM theirs")
+
+
 def test_a_row_that_a_rule_of_the_table_forbids_is_told(database: Database) -> None:
     database.psql("CREATE TABLE flights (origin text PRIMARY KEY, delay bigint CHECK (delay > 0))")
     line = failed(write_postgres(database.conninfo, "flights"), Flight("JFK", -1))

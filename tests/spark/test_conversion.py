@@ -135,6 +135,10 @@ def test_a_datetime_without_a_zone_is_taken_as_utc() -> None:
     )
 
 
+def test_a_map_may_come_as_arrow_itself_gives_one() -> None:
+    assert there_and_back("map<string,int>", [("x", 1), ("y", None)]) == {"x": 1, "y": None}
+
+
 def test_a_timestamp_comes_back_in_utc() -> None:
     paris = datetime(2013, 1, 1, 5, tzinfo=timezone(timedelta(hours=1)))
     returned = there_and_back("timestamp", paris)
@@ -156,6 +160,7 @@ UNFIT: list[tuple[str, Any, str, str]] = [
     ("long", 2**63, "a", "too large"),
     ("byte", 128, "a", "too large"),
     ("double", "x", "a", "type str"),
+    ("float", 1e300, "a", "it is too large, and needs to be float"),
     ("double", 2**60 + 1, "a", "outside of the range"),
     ("boolean", 1, "a", "type int"),
     ("string", 1, "a", "type int"),
@@ -174,7 +179,8 @@ UNFIT: list[tuple[str, Any, str, str]] = [
     ("array<string>", "abc", "a", "it is of type str, and needs to be an array"),
     ("array<int>", {1, 2}, "a", "type set"),
     ("array<int>", [1, "2"], "a.element", "type str"),
-    ("map<string,int>", [("x", 1)], "a", "it is of type list, and needs to be a map"),
+    ("map<string,int>", ["x", 1], "a", "it is of type list, and needs to be a map"),
+    ("map<string,int>", [("x", 1), ("x", 2)], "a", "the key 'x' comes twice"),
     ("map<string,int>", {1: 1}, "a.key", "type int"),
     ("map<string,int>", {None: 1}, "a.key", "there is no value, and the field is NOT NULL"),
     ("map<string,int>", {"x": 1.5}, "a.value", "type float"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,9 @@ import pytest
 
 from penstock import Flow
 from penstock.spark import SparkFlow, UserError
+from penstock.spark.egress.rows import RowReader
+from penstock.spark.ingest.conversion import Converter
+from penstock.spark.ingest.schema import Schema
 from penstock.spark.stateful_stage import PROVIDER
 from penstock.testing import ManualSubscriber
 from tests.spark.capabilities import has_state_of_rows
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.usefixtures("spark"), pytest.mark.timeout(300)]
 
 PATIENCE = 240.0
+HOUR = timedelta(hours=1)
 ORDERS = [(number % 7, number % 2 == 0, float(number)) for number in range(300)]
 SCHEMA = "customer long, paid boolean, total double"
 TOTALS = "customer long, orders long, total double"
@@ -97,6 +103,53 @@ if has_state_of_rows():
         flow = orders().stateful(failing, key="customer", schema=TOTALS, state="n long")
         with pytest.raises(UserError, match=r"ZeroDivisionError: .* \(in stateful, at .*\.py:\d+"):
             result(flow.rows())
+
+    @pytest.mark.parametrize(
+        ("made", "kept", "said"),
+        [
+            (1.5, 1, "stateful made a wrong element: 1.5 in field 'n' does not fit the schema: it"),
+            (1, 1.5, "stateful keeps a wrong value: 1.5 in field 'n' does not fit the schema: it"),
+            (1, 1 << 40, "stateful keeps a wrong value: 1099511627776 in field 'n' .* too large"),
+        ],
+    )
+    def test_a_value_that_its_schema_would_change_ends_the_stream(
+        made: Any, kept: Any, said: str
+    ) -> None:
+        def wrong(key: int, rows: Iterable[Any], state: Any) -> Iterator[Any]:
+            state.update((kept,))
+            yield key, made
+
+        flow = orders().stateful(
+            wrong, key="customer", schema="customer long, n int", state="n int"
+        )
+        with pytest.raises(UserError, match=said):
+            result(flow.rows())
+
+    def test_values_of_all_types_are_kept_as_they_are() -> None:
+        noon = datetime(2026, 3, 29, 12, 0, 0, 5)
+        values = {
+            "at timestamp": noon, "there timestamp": noon.replace(tzinfo=timezone(-HOUR)),
+            "local timestamp_ntz": noon, "day date": noon.date(), "data binary": b"\x00\xff",
+            "price decimal(9, 3)": Decimal("1.5"), "counts map<string, timestamp>": {"a": noon},
+            "place struct<at: timestamp, all: array<struct<y: string, at: timestamp_ntz>>>":
+                (noon, [{"y": "a", "at": noon}, ("b", None)]),
+            "lists array<array<int>>": [[1], None, []], "single float": 0.5, "small byte": None,
+        }  # fmt: skip
+        schema, given = ", ".join(values), tuple(values.values())
+
+        def remembered(key: int, rows: Iterable[Any], state: Any) -> Iterator[Any]:
+            value = given if state.value is None else tuple(state.value)
+            state.update(value)
+            yield (key, *value)
+
+        flow = Flow.of((1,), (1,), (1,)).on_spark("k long", batch_rows=1)
+        rows = result(
+            flow.stateful(remembered, key="k", schema=f"k long, {schema}", state=schema).rows()
+        )
+        (expected_row,) = RowReader(Schema.of(schema).arrow).rows(
+            Converter(Schema.of(schema)).convert([given]).batch
+        )
+        assert [tuple(row)[1:] for row in rows] == [tuple(expected_row)] * 3
 
 
 # Refusals.

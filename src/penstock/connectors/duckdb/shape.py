@@ -10,11 +10,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from penstock.connectors.shared.arrow_values import arrow_array
+from penstock.connectors.shared.arrow_values import WrongValue, column_array
 from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.table_shape import TableShape, joined, quoted
 from penstock.runtime import shorten
-from penstock.runtime.shown_text import shown_value, shown_words
 
 __all__ = ["CONNECTOR", "Columns", "DuckdbShape", "require_types"]
 
@@ -22,7 +21,6 @@ CONNECTOR: Final = "write_duckdb"
 TYPE: Final = re.compile(
     r"[A-Za-z_][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*(\[[0-9]*\])*( NOT NULL)?|"
 )
-WRONG: Final = (pa.ArrowException, OverflowError, TypeError, ValueError, AttributeError)
 AS_TEXT: Final[dict[str, Callable[[Any], str]]] = {"UUID": str, "JSON": json_text}
 """Types whose values come to DuckDB as texts."""
 
@@ -108,39 +106,27 @@ class Columns:
         arrays = [
             self._array(
                 number,
-                None if schema is None else schema.field(number).type,
+                None if schema is None else schema.field(number),
                 AS_TEXT.get(types[number]) if types else None,
             )
             for number in range(len(self.names))
         ]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
-    def _array(self, number: int, kind: Any, text_of: Callable[[Any], str] | None) -> pa.Array:
-        values = self.values[number]
+    def _array(
+        self, number: int, field: pa.Field | None, text_of: Callable[[Any], str] | None
+    ) -> pa.Array:
+        name, values = self.names[number], self.values[number]
         try:
             if text_of is not None:
                 values = [as_text(text_of, value) for value in values]
-            return arrow_array(values, kind)
-        except WRONG as error:
-            raise self._unstorable(number, kind, error) from None
+            return column_array(name, values, field)
+        except WrongValue as error:
+            row = "" if error.place is None else f"; the row is {shorten(self._row(error.place))}"
+            raise ValueError(f"{CONNECTOR}: {error}{row}") from None
 
-    def _unstorable(self, number: int, kind: Any, error: Exception) -> ValueError:
-        """Which row cannot be stored, and why."""
-        name = self.names[number]
-        words = shown_words(type(error).__name__, " ".join(str(error).split()), name)
-        for index, value in enumerate(self.values[number]):
-            try:
-                arrow_array([value], kind)
-            except WRONG:
-                row = {
-                    each: values[index]
-                    for each, values in zip(self.names, self.values, strict=True)
-                }
-                return ValueError(
-                    f"{CONNECTOR}: {name} cannot be {shown_value(name, value)}: {words}; the row "
-                    f"is {shorten(row)}"
-                )
-        return ValueError(f"{CONNECTOR}: the values of {name} do not go together: {words}")
+    def _row(self, place: int) -> dict[str, Any]:
+        return dict(zip(self.names, (values[place] for values in self.values), strict=True))
 
 
 def as_text(text_of: Callable[[Any], str], value: Any) -> str | None:

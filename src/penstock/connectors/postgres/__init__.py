@@ -14,6 +14,7 @@
                    for, the SQL
 ``questions.py``   what a sink asks of the server about its table and its mark
 ``copying.py``     rows on their way into a table by COPY, kept until they are committed
+``moments.py``     dates and times of which PostgreSQL would drop a part in silence
 ``table.py``       a table of PostgreSQL that has each row once, over kills and restarts of either
                    end
 ``sink.py``        tables of PostgreSQL as sinks

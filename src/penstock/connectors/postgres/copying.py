@@ -21,7 +21,7 @@ from penstock.connectors.shared.formats import fields_of, json_text
 from penstock.runtime import shorten
 from penstock.runtime.shown_text import shown_words
 
-__all__ = ["CopiedRows", "RowRefused"]
+__all__ = ["CopiedRows", "RowRefused", "shown_row"]
 
 MEMORY_BYTES: Final = 16 << 20
 """What is kept of a batch in memory; the rest is in a temporary file."""
@@ -153,7 +153,7 @@ class CopiedRows:
         for number, line in enumerate(self._kept, 1):
             if number == int(found[1]):
                 values = line.decode(errors="replace").rstrip("\n").split("\t")
-                return f"; the row is {shorten(dict(zip(columns, values, strict=False)))}"
+                return f"; the row is {shown_row(columns, values)}"
         return ""
 
 
@@ -164,6 +164,10 @@ def nothing_kept() -> SpooledTemporaryFile[bytes]:
 
 def unwritable(columns: Sequence[str], row: Sequence[Any], error: Exception) -> str:
     """Why a row cannot be sent."""
-    named = shorten(dict(zip(columns, row, strict=False)))
     words = shown_words(type(error).__name__, " ".join(str(error).split()))
-    return f"a value has no form in PostgreSQL: {words}; the row is {named}"
+    return f"a value has no form in PostgreSQL: {words}; the row is {shown_row(columns, row)}"
+
+
+def shown_row(columns: Sequence[str], row: Sequence[Any]) -> str:
+    """A row as messages show it."""
+    return shorten(dict(zip(columns, row, strict=False)))

@@ -10,6 +10,7 @@ from penstock.connectors.postgres.shape import PostgresShape
 from penstock.delivery import DeliveryRefused
 
 __all__ = [
+    "column_types",
     "has_table",
     "lock_mark",
     "make_marks",
@@ -89,3 +90,16 @@ def require_fits(connection: Connection, shape: PostgresShape, sink: str) -> Non
             "table, or elements with its columns"
         )
     connection.execute(shape.probe)
+
+
+def column_types(connection: Connection, shape: PostgresShape) -> list[int]:
+    """The types of our columns in the table, by their numbers; that of a domain is its base."""
+    found = connection.execute(
+        "WITH RECURSIVE based(name, type, depth) AS ("
+        "SELECT attname, atttypid, 0 FROM pg_attribute WHERE attrelid = to_regclass(%s)::oid "
+        "UNION ALL SELECT name, typbasetype, depth + 1 FROM based JOIN pg_type ON oid = type "
+        "WHERE typbasetype <> 0) SELECT name, type FROM based ORDER BY depth",
+        (shape.quoted_table,),
+    )
+    types: dict[str, int] = dict(found.fetchall())
+    return [types[name] for name in shape.names]

@@ -12,7 +12,9 @@ import psycopg
 
 from penstock.connectors.postgres.connecting import DatabaseAccess, ServerFull, is_lost, words_of
 from penstock.connectors.postgres.copying import CopiedRows, RowRefused
+from penstock.connectors.postgres.moments import MomentColumns
 from penstock.connectors.postgres.questions import (
+    column_types,
     has_table,
     lock_mark,
     make_marks,
@@ -110,6 +112,7 @@ class PostgresTable(TransactionalSink):
         self._rows = CopiedRows()
         self._row_values: RowValues | None = None
         self._first_row: Sequence[Any] = ()
+        self._moments: MomentColumns | None = None
         self._is_prepared = False
         self._failure: Exception | None = None
         self._transaction: Transaction | None = None
@@ -192,7 +195,9 @@ class PostgresTable(TransactionalSink):
             raise self._failure
         if not self._rows.is_started:
             self._persist(self._start_copy)
+        assert self._moments is not None
         try:
+            self._moments.require_kept(rows)
             self._rows.write(self._shape.names, rows)
         except RowRefused as error:
             self._failure = RowRefused(f"{CONNECTOR}: {self.name}: {error}")
@@ -297,6 +302,7 @@ class PostgresTable(TransactionalSink):
                 connection, self._shape.quoted_table, self._shape.typed_as(self._first_row).create
             )
         require_fits(connection, self._shape, self.name)
+        self._moments = MomentColumns(self._shape.names, column_types(connection, self._shape))
         if self._shape.key:
             connection.execute(self._shape.create_incoming)
         self._is_prepared = True

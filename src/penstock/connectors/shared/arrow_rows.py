@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pyarrow
 
-from penstock.connectors.shared.arrow_values import arrow_array
+from penstock.connectors.shared.arrow_values import WrongValue, column_array
 from penstock.connectors.shared.rows import RowValues, names_in
 from penstock.runtime.shown_text import shown_words
 
@@ -188,13 +188,12 @@ class RowGroup:
         self._keep(self._fitting(arrays))
 
     def _array(self, name: str, values: list[Any]) -> pyarrow.Array:
-        kind = None if self.schema is None else self.schema.field(name).type
+        field = None if self.schema is None else self.schema.field(name)
         try:
-            return arrow_array(values, kind)
-        except (pyarrow.ArrowException, OverflowError, TypeError, ValueError) as error:
-            seen = "" if kind is None else f" is {kind} so far, which schema= can say;"
-            words = shown_words(type(error).__name__, str(error), name)
-            raise ValueError(f"{self._connector}: the column {name}{seen} {words}") from None
+            return column_array(name, values, field)
+        except WrongValue as error:
+            hint = "" if field is None else "; schema= says which types columns have"
+            raise ValueError(f"{self._connector}: {error}{hint}") from None
 
     def _keep(self, batch: pyarrow.RecordBatch) -> None:
         self._batches.append(batch)

@@ -1,87 +1,77 @@
-"""Values of Python as Arrow arrays; nothing that is inside of a value is left out."""
+"""Values of Python as Arrow arrays: of the type of a column, or of the one that they decide."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final
 
-import pyarrow
+import pyarrow as pa
 
+from penstock.arrow import Encoder, SchemaMismatch
 from penstock.connectors.shared.formats import by_names
+from penstock.runtime.shown_text import shown_value, shown_words
 
-__all__ = ["arrow_array"]
+__all__ = ["WrongValue", "column_array"]
 
-Check: TypeAlias = Callable[[Any], None]
+WRONG: Final = (pa.ArrowException, ArithmeticError, AttributeError, TypeError, ValueError)
+"""What says that values cannot be in a column."""
+ENCODER: Final = Encoder()
+SURE: Final = frozenset({pa.null(), pa.bool_(), pa.int64(), pa.string()})
+"""Types for which Arrow decides only where they hold all values as they are."""
 
 
-def arrow_array(values: Sequence[Any], kind: pyarrow.DataType | None) -> pyarrow.Array:
-    """Values of a type; without one they decide.
+class WrongValue(ValueError):
+    """A value that cannot be in a column.
 
-    A named tuple is a struct, for which Arrow would take it by place or not at all. A field that
-    the struct does not have is a ``ValueError``, where Arrow would leave it out.
+    ``place``  where it is among the values; ``None`` if they do not go together
     """
-    if kind is None:
-        return array_as_it_is(values)
-    if not pyarrow.types.is_nested(kind):
-        return pyarrow.array(values, type=kind)
-    named = [*map(by_names, values)]
-    check = field_check(kind)
-    if check is not None:
-        for value in named:
-            check(value)
-    return pyarrow.array(named, type=kind)
+
+    def __init__(self, message: str, place: int | None) -> None:
+        super().__init__(message)
+        self.place = place
 
 
-def array_as_it_is(values: Sequence[Any]) -> pyarrow.Array:
-    """Values of which it is not known whether they are structs; few are."""
+def column_array(name: str, values: Sequence[Any], field: pa.Field | None) -> pa.Array:
+    """The values of a column, none of them changed; without a field they decide of which type.
+
+    ``WrongValue`` names the first that would be changed.
+    """
     try:
-        array = pyarrow.array(values)
-    except pyarrow.ArrowException:  # as for a named tuple with several types
-        return pyarrow.array([*map(by_names, values)])
-    if not pyarrow.types.is_nested(array.type):
+        return array_of(name, values, field)
+    except WRONG as error:
+        raise wrong_value(name, values, field, error) from None
+
+
+def array_of(name: str, values: Sequence[Any], field: pa.Field | None) -> pa.Array:
+    if field is not None:
+        return ENCODER.encode(values, field, name)
+    try:
+        array = pa.array(values)
+    except pa.ArrowException:  # as for named tuples with values of several types
+        values = [*map(by_names, values)]
+        array = pa.array(values)
+    if array.type in SURE:
         return array
-    return pyarrow.array([*map(by_names, values)])
+    if pa.types.is_nested(array.type):  # Arrow may have taken named tuples for lists
+        values = [*map(by_names, values)]
+        array = pa.array(values)
+    return ENCODER.encode(values, pa.field(name, array.type), name)
 
 
-def field_check(kind: pyarrow.DataType) -> Check | None:
-    """What refuses values with fields that the structs of a type do not have, if it has some."""
-    types = pyarrow.types
-    if types.is_struct(kind):
-        return struct_check(kind)
-    inner = None
-    if types.is_map(kind):
-        inner = field_check(kind.item_type)
-    elif types.is_nested(kind) and kind.num_fields == 1:  # lists of all kinds
-        inner = field_check(kind.field(0).type)
-    return None if inner is None else item_check(inner, is_map=types.is_map(kind))
+def wrong_value(
+    name: str, values: Sequence[Any], field: pa.Field | None, error: Exception
+) -> WrongValue:
+    """Which one is wrong and why, where ``error`` is about one of them."""
+    for place, value in enumerate(values):
+        try:
+            array_of(name, [value], field)
+        except WRONG as found:
+            shown = shown_value(name, value)
+            return WrongValue(f"{name} cannot be {shown}: {words_of(found, name)}", place)
+    return WrongValue(f"the values of {name} do not go together: {words_of(error, name)}", None)
 
 
-def struct_check(kind: pyarrow.DataType) -> Check:
-    """The same for dictionaries, as all values with names are by now."""
-    checks = {field.name: field_check(field.type) for field in kind}
-    deeper = {name: check for name, check in checks.items() if check is not None}
-
-    def check_struct(value: Any) -> None:
-        if not isinstance(value, dict):
-            return
-        if not checks.keys() >= value.keys():
-            stray = next(name for name in value if name not in checks)
-            raise ValueError(f"a struct has {', '.join(checks)}, and a value has {stray!r}")
-        for name, check in deeper.items():
-            check(value.get(name))
-
-    return check_struct
-
-
-def item_check(check: Check, *, is_map: bool) -> Check:
-    """The same for what is in a list or a map."""
-
-    def check_items(value: Any) -> None:
-        if isinstance(value, dict):
-            value = value.values()
-        elif is_map and value is not None:
-            value = [item for _, item in value]
-        for item in value or ():
-            check(item)
-
-    return check_items
+def words_of(error: Exception, name: str) -> str:
+    if isinstance(error, SchemaMismatch) and error.field == name:
+        return shown_words(type(error).__name__, error.reason, name)
+    return shown_words(type(error).__name__, " ".join(str(error).split()), name)

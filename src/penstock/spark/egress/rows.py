@@ -29,7 +29,6 @@ __all__ = [
     "nothing_of",
     "numbered",
     "positioned_in",
-    "row_fields",
     "row_type",
     "rows_of",
 ]
@@ -140,12 +139,6 @@ DecodeColumn: TypeAlias = Callable[[pa.Array], Sequence[Any]]
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST: Final = datetime(1, 1, 1)
 LAST: Final = datetime(9999, 12, 31, 23, 59, 59, 999999)
-
-
-def row_fields(names: Sequence[str]) -> tuple[str, ...]:
-    """The attributes of a row: a name that cannot be one is replaced by ``_`` and its place."""
-    fields: tuple[str, ...] = row_type(tuple(names))._fields
-    return fields
 
 
 @lru_cache(maxsize=256)

@@ -4,7 +4,6 @@
 ``room.py``                for how many elements a journal has room
 ``conversion.py``          from elements to the rows that a journal takes, and which elements do not
                            fit
-``encoding.py``            from Python values to Arrow columns, with no value changed on the way
 ``schema.py``              the schema of what crosses onto Spark: one description for Arrow, for
                            Spark and for people
 ``ddl.py``                 reads a schema that is written as in SQL, such as ``flight long, origin

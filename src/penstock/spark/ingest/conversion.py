@@ -11,11 +11,12 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
+from penstock.arrow import Encoder, SchemaMismatch, columns_of, mismatch
 from penstock.flow.resume.resumption import PositionedElement, plain
 from penstock.runtime import shorten, shown_element
 from penstock.runtime.secret_fields import MASK, is_secret
 from penstock.spark.egress.rows import as_lists
-from penstock.spark.ingest.encoding import SchemaMismatch, columns_of, encode, mismatch
+from penstock.spark.ingest.ddl import write_type
 from penstock.spark.ingest.schema import Schema
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
 
 Columnar: TypeAlias = pa.RecordBatch | pa.Table
 COLUMNAR: Final = (pa.RecordBatch, pa.Table)
+ENCODER: Final = Encoder(write_type)
 
 
 def fit_columns(columnar: Columnar, schema: pa.Schema) -> list[pa.RecordBatch]:
@@ -167,7 +169,7 @@ class Converter:
         try:
             columns = columns_of(elements, self._names) if elements else [()] * len(self._names)
             arrays = [
-                encode(column, field, field.name)
+                ENCODER.encode(column, field, field.name)
                 for column, field in zip(columns, self._fields, strict=True)
             ]
         except SchemaMismatch:
@@ -215,7 +217,7 @@ class Converter:
     ) -> pa.Array:
         """The values of one field; a null keeps the place of each one that does not fit."""
         arrays = [pa.nulls(0, field.type)]
-        for at, part in in_parts(partial(encode, field=field, path=field.name), column):
+        for at, part in in_parts(partial(ENCODER.encode, field=field, path=field.name), column):
             if isinstance(part, SchemaMismatch):
                 leave_out(places[at], column[at], part)
             arrays.append(pa.nulls(1, field.type) if isinstance(part, SchemaMismatch) else part)

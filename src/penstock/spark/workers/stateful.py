@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import islice, starmap
 from typing import Any, Final
 
 from pyspark.sql import Row
@@ -12,8 +12,9 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
 from penstock.runtime import shorten
-from penstock.spark.egress.rows import row_type
-from penstock.spark.ingest.encoding import columns_of
+from penstock.spark.egress.rows import RowReader, row_type
+from penstock.spark.failures import UserError
+from penstock.spark.ingest.conversion import Converter
 from penstock.spark.ingest.schema import Schema
 from penstock.spark.workers.functions import blaming
 
@@ -93,20 +94,20 @@ class StatefulFunction(StatefulProcessor):
         by_watermark: bool | None = None,
     ) -> None:
         self._function = function
-        self._names = schema.names
-        self._state_names = state.names
-        self._state_ddl = state.ddl
-        self._state_type = state.spark
+        self._schema = schema
+        self._kept_schema = state
         self._by_watermark = by_watermark
 
     def init(self, handle: Any) -> None:
         """Spark's handle of the state, for all keys of a partition."""
         self._handle = handle
-        self._state = handle.getValueState(STATE, self._state_ddl)
-        self._kept = row_type(self._state_names)
-        self._kinds = [field.dataType for field in self._state_type.fields]
+        self._state = handle.getValueState(STATE, self._kept_schema.ddl)
+        self._kept = row_type(self._kept_schema.names)
+        self._kinds = [field.dataType for field in self._kept_schema.spark.fields]
         self._has_moments = any("timestamp" in kind.simpleString() for kind in self._kinds)
-        self._made = Row(*self._names)
+        self._made = Row(*self._schema.names)
+        self._made_exact = ExactRows("made a wrong element", self._schema)
+        self._kept_exact = ExactRows("keeps a wrong value", self._kept_schema)
 
     def handleInputRows(  # noqa: N802 - Spark's name
         self,
@@ -132,7 +133,7 @@ class StatefulFunction(StatefulProcessor):
         with blaming(OPERATOR):
             made = iter(self._function(key[0] if len(key) == 1 else tuple(key), rows, state) or ())
             while some := list(islice(made, AT_A_TIME)):
-                yield from map(self._made, *columns_of(some, self._names))
+                yield from starmap(self._made, self._made_exact.rows(some))
         self._keep(state)
         self._set_timeout(state)
 
@@ -154,9 +155,8 @@ class StatefulFunction(StatefulProcessor):
         if state.value is None:
             self._state.clear()
             return
-        with blaming(OPERATOR):
-            columns = columns_of([state.value], self._state_names)
-        self._state.update(tuple(column[0] for column in columns))
+        (kept,) = self._kept_exact.rows([state.value])
+        self._state.update(tuple(kept))
 
     def _set_timeout(self, state: KeyState) -> None:
         if not state.timeout_changed or self._by_watermark is None:
@@ -166,6 +166,25 @@ class StatefulFunction(StatefulProcessor):
         if state.timeout is not None:
             # Spark has milliseconds: not before the moment.
             self._handle.registerTimer(-((EPOCH - state.timeout) // MILLISECOND))
+
+
+class ExactRows:
+    """Makes rows of a schema of what a function gives; Spark alone would change what does not fit.
+
+    It makes 1 of 1.5 for a ``long``, and 0 of what is too large for an ``int``.
+    """
+
+    def __init__(self, fault: str, schema: Schema) -> None:
+        self._fault = fault
+        self._converter = Converter(schema)
+        self._reader = RowReader(schema.arrow)
+
+    def rows(self, elements: Sequence[Any]) -> Iterator[Any]:
+        """The elements as named tuples, with the values that come out of the schema."""
+        batch, dead_letters = self._converter.convert(elements)
+        if dead_letters:
+            raise UserError(f"{OPERATOR} {self._fault}: {dead_letters[0]}")
+        return self._reader.rows(batch)
 
 
 def with_zone(kind: DataType, value: Any) -> Any:

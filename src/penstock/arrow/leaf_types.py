@@ -1,0 +1,158 @@
+"""Which values without parts a type of Arrow holds as they are.
+
+Arrow alone would cut 1.5 down to 1 for an ``int64``, and a ``datetime`` down to a ``date``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from numbers import Integral, Real
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["Kind", "leaf_array"]
+
+Kind: TypeAlias = type[Any]
+Takes: TypeAlias = Callable[[Kind], bool]
+
+DOUBLE_BITS: Final = 64
+COARSE: Final = {"s": "seconds", "ms": "milliseconds"}
+WITH_UNIT: Final = (pa.types.is_timestamp, pa.types.is_time, pa.types.is_duration)
+OF_PYTHON: Final = frozenset({date, datetime, time, timedelta})
+
+
+def leaf_array(
+    values: Sequence[Any], kinds: Collection[Kind], kind: pa.DataType, called: str
+) -> pa.Array:
+    """An array of values, each of which is as it was; if one would not be, a ``ValueError``.
+
+    ``kinds`` are the classes of those that are there, and ``called`` is the type in a message.
+    Arrow has errors of its own for numbers that are too large.
+    """
+    takes = taker(kind)
+    for found in kinds:
+        if not takes(found):
+            raise ValueError(f"it is of type {found.__name__}, and needs to be {called}")
+    if has_unit(kind):
+        require_same_moments(values, kinds, kind, called)
+    array = pa.array(values, kind)
+    if pa.types.is_floating(kind) and kind.bit_width < DOUBLE_BITS:
+        require_same_range(values, array, called)
+    return array
+
+
+def require_same_moments(
+    values: Sequence[Any], kinds: Collection[Kind], kind: pa.DataType, called: str
+) -> None:
+    """Refuse dates and times that have what the type has no place for."""
+    needs_no_zone = not pa.types.is_duration(kind) and getattr(kind, "tz", None) is None
+    if needs_no_zone and any(getattr(value, "tzinfo", None) for value in values):
+        raise ValueError(f"it has a time zone, and needs to be {called}")
+    if kind.unit in COARSE:
+        try:
+            pa.array(values, with_microseconds(kind)).cast(kind)
+        except pa.ArrowInvalid:
+            raise ValueError(
+                f"it has more than {COARSE[kind.unit]}, and needs to be {called}"
+            ) from None
+    if kind.unit != "ns" and not OF_PYTHON.issuperset(kinds) and any(map(has_nanoseconds, values)):
+        raise ValueError(f"it has nanoseconds, and needs to be {called}")
+
+
+def has_unit(kind: pa.DataType) -> bool:
+    """Whether its values are so many of something, with a date or without."""
+    return any(is_such(kind) for is_such in WITH_UNIT)
+
+
+def with_microseconds(kind: pa.DataType) -> pa.DataType:
+    """The type that holds all that Python has."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    return pa.duration("us") if pa.types.is_duration(kind) else pa.time64("us")
+
+
+def has_nanoseconds(value: Any) -> bool:
+    """Whether it is a value of pandas with some, which Arrow would drop."""
+    return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
+
+
+def require_same_range(values: Sequence[Any], array: pa.Array, called: str) -> None:
+    """Refuse numbers that would be infinite; that others are rounded is what the type says."""
+    infinite = pc.is_inf(array)
+    if pc.any(infinite).as_py() and not pc.is_inf(pa.array(values, pa.float64())).equals(infinite):
+        raise ValueError(f"it is too large, and needs to be {called}")
+
+
+def is_a(*classes: Kind) -> Takes:
+    """Says whether a class is one of these."""
+    return lambda found: issubclass(found, classes)
+
+
+def is_boolean(found: Kind) -> bool:
+    return issubclass(found, bool) or is_of_numpy(found, "bool")
+
+
+def is_integer(found: Kind) -> bool:
+    return issubclass(found, Integral) and not issubclass(found, bool)
+
+
+def is_real(found: Kind) -> bool:
+    return issubclass(found, Real) and not issubclass(found, bool)
+
+
+def is_decimal(found: Kind) -> bool:
+    return issubclass(found, Decimal) or is_integer(found)
+
+
+def is_date(found: Kind) -> bool:
+    return issubclass(found, date) and not issubclass(found, datetime)
+
+
+def is_moment(found: Kind) -> bool:
+    return issubclass(found, datetime) or is_of_numpy(found, "datetime64")
+
+
+def is_duration(found: Kind) -> bool:
+    return issubclass(found, timedelta) or is_of_numpy(found, "timedelta64")
+
+
+def is_of_numpy(found: Kind, name: str) -> bool:
+    """It need not be installed; releases before 2 have an underscore behind some names."""
+    return found.__module__ == "numpy" and found.__name__.rstrip("_") == name
+
+
+TEXT: Final = is_a(str)
+BYTES: Final = is_a(bytes, bytearray, memoryview)
+TAKERS: Final[tuple[tuple[Callable[[pa.DataType], bool], Takes], ...]] = (
+    (pa.types.is_boolean, is_boolean),
+    (pa.types.is_integer, is_integer),
+    (pa.types.is_floating, is_real),
+    (pa.types.is_decimal, is_decimal),
+    (pa.types.is_string, TEXT),
+    (pa.types.is_large_string, TEXT),
+    (pa.types.is_string_view, TEXT),
+    (pa.types.is_binary, BYTES),
+    (pa.types.is_large_binary, BYTES),
+    (pa.types.is_binary_view, BYTES),
+    (pa.types.is_fixed_size_binary, BYTES),
+    (pa.types.is_date, is_date),
+    (pa.types.is_timestamp, is_moment),
+    (pa.types.is_time, is_a(time)),
+    (pa.types.is_duration, is_duration),
+)
+
+
+@lru_cache(maxsize=256)
+def taker(kind: pa.DataType) -> Takes:
+    """What says which classes of values can be of a type."""
+    if pa.types.is_dictionary(kind):
+        return taker(kind.value_type)
+    for is_of_family, takes in TAKERS:
+        if is_of_family(kind):
+            return takes
+    return is_a(object)  # Arrow knows, such as for identifiers

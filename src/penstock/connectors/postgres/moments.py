@@ -1,0 +1,53 @@
+"""Dates and times of which PostgreSQL would drop a part in silence, since COPY gives it texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, time
+from typing import Any, Final
+
+from psycopg.postgres import types
+
+from penstock.connectors.postgres.copying import RowRefused, shown_row
+from penstock.runtime.shown_text import shown_value
+
+__all__ = ["MomentColumns"]
+
+DATE, TIMESTAMP, TIME, ZONED_TIME = (
+    types[name].oid for name in ("date", "timestamp", "time", "timetz")
+)
+SELECTIVE: Final = frozenset({DATE, TIMESTAMP, TIME, ZONED_TIME})
+"""Types that have no place for all that a text says."""
+
+
+class MomentColumns:
+    """The columns of a table whose values have to be looked at; ``types`` are those of all."""
+
+    def __init__(self, names: Sequence[str], types: Sequence[int]) -> None:
+        self._names = names
+        self._columns = [
+            (place, name, kind)
+            for place, (name, kind) in enumerate(zip(names, types, strict=True))
+            if kind in SELECTIVE
+        ]
+
+    def require_kept(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Refuse the first row with a value of which something would be dropped."""
+        for place, name, kind in self._columns:
+            for row in rows:
+                value = row[place]
+                if isinstance(value, datetime | time) and (lost := dropped(value, kind)):
+                    raise RowRefused(
+                        f"{name} cannot be {shown_value(name, value)}, since its column has no "
+                        f"place for {lost}; the row is {shown_row(self._names, row)}"
+                    )
+
+
+def dropped(value: datetime | time, kind: int) -> str:
+    """What the server would leave out; empty if that is nothing."""
+    is_moment = isinstance(value, datetime)
+    if kind == DATE:
+        return "a time"
+    if kind in (TIME, ZONED_TIME) and is_moment:
+        return "a date"
+    return "a time zone" if kind != ZONED_TIME and value.tzinfo is not None else ""

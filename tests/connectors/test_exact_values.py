@@ -1,0 +1,105 @@
+"""Values that a column would change: sinks that write by Arrow refuse them, and keep the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from penstock import Flow, collect_undelivered
+from penstock.connectors import (
+    Writer,
+    write_delta,
+    write_duckdb,
+    write_iceberg,
+    write_parquet,
+)
+from tests.lake.delta import delta_rows
+from tests.lake.iceberg import catalog_in, iceberg_rows, settings_in
+
+PATIENCE = 60
+LATE = datetime(2013, 2, 8, 17, 30)
+LATER: dict[str, tuple[Any, Any]] = {
+    "a float among integers": (1, 1.5),
+    "a decimal among integers": (1, Decimal("1.5")),
+    "a float among integers in a list": ([1], [1.5]),
+    "a float among integers in a struct": ({"n": 1}, {"n": 1.5}),
+    "a truth among numbers": (1.5, True),
+    "a moment among days": (date(2013, 2, 8), LATE),
+    "a number among days": (date(2013, 2, 8), 1),
+    "bytes among texts": ("a", b"b"),
+    "a text among bytes": (b"a", "b"),
+    "a text among lists": (["a"], "bc"),
+}
+"""A first value, which says the type of the column, and one that it would change."""
+
+
+def parquet_rows(place: Path) -> list[Any]:
+    rows: list[Any] = pyarrow.parquet.read_table(place).to_pylist()
+    return rows
+
+
+def duckdb_rows(place: Path) -> list[Any]:
+    with duckdb.connect(str(place)) as database:
+        return [{"v": value} for (value,) in database.execute("SELECT v FROM t").fetchall()]
+
+
+def parquet(folder: Path) -> tuple[Writer, Callable[[], list[Any]]]:
+    place = folder / "parquet"
+    return write_parquet(place, file_rows=1), lambda: parquet_rows(place)
+
+
+def delta(folder: Path) -> tuple[Writer, Callable[[], list[Any]]]:
+    place = str(folder / "delta")
+    return write_delta(place, commit_rows=1), lambda: delta_rows(folder / "delta")
+
+
+def iceberg(folder: Path) -> tuple[Writer, Callable[[], list[Any]]]:
+    catalog = catalog_in(folder)
+    writer = write_iceberg(settings_in(folder), "lake.rows", commit_rows=1)
+    return writer, lambda: iceberg_rows(catalog)
+
+
+def of_duckdb(folder: Path) -> tuple[Writer, Callable[[], list[Any]]]:
+    place = folder / "duckdb"
+    return write_duckdb(place, "t", commit_rows=1), lambda: duckdb_rows(place)
+
+
+STORES = [parquet, delta, iceberg, of_duckdb]
+
+
+@pytest.mark.parametrize("pair", LATER.values(), ids=LATER)
+@pytest.mark.parametrize("store", STORES)
+def test_a_value_that_its_column_would_change_is_refused_after_those_before(
+    store: Any, pair: tuple[Any, Any], tmp_path: Path
+) -> None:
+    first, second = pair
+    writer, rows = store(tmp_path)
+    with collect_undelivered():
+        Flow.of({"v": first}, {"v": second}).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    assert isinstance(writer.error, ValueError)
+    assert f"v cannot be {second!r}: " in str(writer.error)
+    assert [{"v": row["v"]} for row in rows()] == [{"v": first}]
+
+
+@pytest.mark.parametrize("pair", LATER.values(), ids=LATER)
+def test_first_values_have_a_type_that_holds_all_of_them_or_are_refused(
+    pair: tuple[Any, Any], tmp_path: Path
+) -> None:
+    writer = write_parquet(tmp_path / "parquet")
+    with collect_undelivered():
+        Flow.from_iterable({"v": value} for value in pair).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    if writer.error is None:
+        assert parquet_rows(tmp_path / "parquet") == [{"v": value} for value in pair]
+        assert not isinstance(pair[1], bool)
+    else:
+        assert "the values of v do not go together: " in str(writer.error)
