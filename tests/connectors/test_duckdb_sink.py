@@ -99,6 +99,21 @@ def test_a_row_with_the_same_key_is_replaced_by_the_last_one(file: Path) -> None
     assert found(file, "FROM origins") == [("JFK",)]
 
 
+@pytest.mark.parametrize("key", [("a",), ("a", "c")])
+def test_rows_without_a_key_are_all_kept(file: Path, key: tuple[str, ...]) -> None:
+    with duckdb.connect(str(file)) as database:
+        database.execute(f"CREATE TABLE flights (a INT, b INT, c INT, UNIQUE ({', '.join(key)}))")
+    rows = [(None, 1, 1), (None, 2, 1), (7, 3, 1), (7, 4, 1), (7, 5, None), (7, 6, None)]
+    sink = write_duckdb(file, "flights", columns=["a", "b", "c"], key=key).sink
+    sink.open(Epoch.begun())
+    batch(sink, 0, *rows)
+    batch(sink, 1, pa.table(dict(zip("abc", zip(*rows, strict=True), strict=True))))
+    sink.close()
+    with_key = [6] if len(key) == 1 else [4]
+    without = [1, 2] if len(key) == 1 else [1, 2, 5, 6]
+    assert sorted(b for _, b, _ in found(file)) == sorted([*with_key, *without, *without])
+
+
 def test_any_name_is_a_name_and_nothing_else(file: Path) -> None:
     tables = []
     for name in ('a"b', "a'b", "a;DROP TABLE flights;--", "select", "é", "a.b", "%"):

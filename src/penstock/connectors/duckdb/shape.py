@@ -51,19 +51,32 @@ class DuckdbShape(TableShape):
         values = ", ".join("NULL" for _ in self.names)
         return f"EXPLAIN {self.into} VALUES ({values}){self.on_conflict}"
 
-    def insert_from(self, incoming: str, ordinal: str) -> str:
-        """What adds the rows of a view; of several with the same key, the last one.
+    def insert_from(self, incoming: str) -> str:
+        """What adds the rows of a view, if there is no key."""
+        return f"{self.into} SELECT {joined(self.names)} FROM {incoming}"
 
-        ``ordinal`` is the column that says in which order they came, if there is a key.
+    def replace_from(self, incoming: str, ordinal: str) -> str:
+        """What adds the rows that have a key; of several with the same one, the last.
+
+        ``ordinal`` is the column that says in which order they came.
         """
-        if not self.key:
-            return f"{self.into} SELECT {joined(self.names)} FROM {incoming}"
-        without = " OR ".join(f"{quoted(name)} IS NULL" for name in self.key)
         last = f"row_number() OVER (PARTITION BY {joined(self.key)} ORDER BY {ordinal} DESC) = 1"
         return (
-            f"{self.into} SELECT {joined(self.names)} FROM {incoming} "
-            f"QUALIFY {without} OR {last} ORDER BY {ordinal}{self.on_conflict}"
+            f"{self.insert_from(incoming)} WHERE NOT ({self.without_key}) QUALIFY {last}"
+            f"{self.on_conflict}"
         )
+
+    def insert_without_key(self, incoming: str) -> str:
+        """What adds the rows whose key is NULL: DuckDB takes them for the same where it replaces.
+
+        As a rule of a table, nothing is the same as NULL.
+        """
+        return f"{self.insert_from(incoming)} WHERE {self.without_key}"
+
+    @property
+    def without_key(self) -> str:
+        """The condition that a part of the key is NULL."""
+        return " OR ".join(f"{quoted(name)} IS NULL" for name in self.key)
 
 
 def require_types(schema: pa.Schema, *, inferred: bool) -> None:

@@ -66,7 +66,7 @@ def write_duckdb(
         ...     flights.subscribe(writer := write_duckdb(path, "flights", key="origin"))
         ...     _ = writer.wait()
         ...     with duckdb.connect(str(path)) as database:
-        ...         print(database.execute("FROM flights").fetchall())
+        ...         print(database.execute("FROM flights ORDER BY delay").fetchall())
         [('JFK', 12), ('EWR', None)]
     """
     file = require_path(CONNECTOR, path)

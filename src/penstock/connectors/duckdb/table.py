@@ -181,11 +181,17 @@ class DuckdbTable(TransactionalSink):
         self._opened.execute(statement, values).fetchall()  # else it would not be over
 
     def _add(self, table: pa.Table) -> None:
-        if self._shape.key:
+        shape = self._shape
+        if shape.key:
             table = table.append_column(ORDINAL, pa.array(range(table.num_rows)))
         with self._explained():
             self._opened.register(INCOMING, table)  # in place of the one before
-            self._do(self._shape.insert_from(INCOMING, ORDINAL))
+            if not shape.key:
+                self._do(shape.insert_from(INCOMING))
+                return
+            self._do(shape.replace_from(INCOMING, ORDINAL))
+            if any(table.column(name).null_count for name in shape.key):
+                self._do(shape.insert_without_key(INCOMING))
 
     def _forget_incoming(self) -> None:
         """Let go of the last table that DuckDB was shown; that takes as long as to show it one."""
