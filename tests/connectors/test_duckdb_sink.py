@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from penstock import Flow
+from penstock import Flow, collect_undelivered
 from penstock.connectors import Writer, write_duckdb
 from penstock.delivery import DeliveryRefused, Epoch
 from penstock.testing import SinkParty, verify_sink
@@ -97,6 +97,45 @@ def test_a_row_with_the_same_key_is_replaced_by_the_last_one(file: Path) -> None
     assert sorted(found(file)) == [(1, 9), (2, 3), (5, 8)]
     written(write_duckdb(file, "origins", key=["origin"]), {"origin": "JFK"}, {"origin": "JFK"})
     assert found(file, "FROM origins") == [("JFK",)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("BIGNUM", 10**60, str(10**60)),
+        ("BIGNUM", "-7", "-7"),
+        ("BIT", "0101", "0101"),
+        ("TIMETZ", time(12, 30, tzinfo=timezone(timedelta(hours=-3))), "12:30:00-03"),
+    ],
+)
+def test_what_arrow_has_no_type_for_comes_as_a_text(
+    file: Path, kind: str, value: Any, text: str
+) -> None:
+    written(write_duckdb(file, "flights", columns={"a": kind}), {"a": value}, {"a": None})
+    assert found(file, "SELECT a::VARCHAR FROM flights") == [(text,), (None,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "words"),
+    [
+        ("BIGNUM", 1.5, "it is of type float, and needs to be an integer"),
+        ("BIT", 5, "it is of type int, and needs to be a text"),
+        ("TIMETZ", time(12, 30), "it needs to be a time with a zone"),
+        ("JSON", {1, 2}, "has no form in JSON"),
+        ("UUID", "\ud800", "surrogates not allowed"),
+    ],
+)
+def test_what_has_no_such_text_is_shown_with_its_row(
+    file: Path, kind: str, value: Any, words: str
+) -> None:
+    writer = write_duckdb(file, "flights", columns={"a": kind, "b": "INT"})
+    with collect_undelivered():
+        Flow.of({"a": None, "b": 1}, {"a": value, "b": 2}).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    line = str(writer.error)
+    assert line.startswith(f"write_duckdb: a cannot be {value!r}: ")
+    assert words in line
+    assert "the row is {" in line
 
 
 @pytest.mark.parametrize("key", [("a",), ("a", "c")])

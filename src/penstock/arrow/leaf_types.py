@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -128,6 +129,7 @@ def is_of_numpy(found: Kind, name: str) -> bool:
 
 TEXT: Final = is_a(str)
 BYTES: Final = is_a(bytes, bytearray, memoryview)
+IDENTIFIERS: Final = is_a(UUID, bytes)
 TAKERS: Final[tuple[tuple[Callable[[pa.DataType], bool], Takes], ...]] = (
     (pa.types.is_boolean, is_boolean),
     (pa.types.is_integer, is_integer),
@@ -152,7 +154,9 @@ def taker(kind: pa.DataType) -> Takes:
     """What says which classes of values can be of a type."""
     if pa.types.is_dictionary(kind):
         return taker(kind.value_type)
+    if isinstance(kind, pa.BaseExtensionType):
+        return IDENTIFIERS if kind.extension_name == "arrow.uuid" else taker(kind.storage_type)
     for is_of_family, takes in TAKERS:
         if is_of_family(kind):
             return takes
-    return is_a(object)  # Arrow knows, such as for identifiers
+    return is_a(object)  # Arrow knows, such as for intervals

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
 
+from penstock.connectors.duckdb.texts import AS_TEXT, text_array
 from penstock.connectors.shared.arrow_values import WrongValue, column_array
-from penstock.connectors.shared.formats import json_text
 from penstock.connectors.shared.table_shape import TableShape, joined, quoted
 from penstock.runtime import shorten
 
@@ -21,8 +21,6 @@ CONNECTOR: Final = "write_duckdb"
 TYPE: Final = re.compile(
     r"[A-Za-z_][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*(\[[0-9]*\])*( NOT NULL)?|"
 )
-AS_TEXT: Final[dict[str, Callable[[Any], str]]] = {"UUID": str, "JSON": json_text}
-"""Types whose values come to DuckDB as texts."""
 
 
 @dataclass(frozen=True)
@@ -120,19 +118,17 @@ class Columns:
             self._array(
                 number,
                 None if schema is None else schema.field(number),
-                AS_TEXT.get(types[number]) if types else None,
+                types[number] if types else "",
             )
             for number in range(len(self.names))
         ]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 
-    def _array(
-        self, number: int, field: pa.Field | None, text_of: Callable[[Any], str] | None
-    ) -> pa.Array:
+    def _array(self, number: int, field: pa.Field | None, kind: str) -> pa.Array:
         name, values = self.names[number], self.values[number]
         try:
-            if text_of is not None:
-                values = [as_text(text_of, value) for value in values]
+            if kind in AS_TEXT:
+                return text_array(name, values, kind)
             return column_array(name, values, field)
         except WrongValue as error:
             row = "" if error.place is None else f"; the row is {shorten(self._row(error.place))}"
@@ -140,8 +136,3 @@ class Columns:
 
     def _row(self, place: int) -> dict[str, Any]:
         return dict(zip(self.names, (values[place] for values in self.values), strict=True))
-
-
-def as_text(text_of: Callable[[Any], str], value: Any) -> str | None:
-    """A value as DuckDB reads it from a text."""
-    return value if value is None or isinstance(value, str) else text_of(value)
