@@ -375,15 +375,21 @@ def test_a_key_that_comes_twice_is_found_in_batches(columns: Store, again: int) 
             columns.read(query, key=key, batches=True, fetch=2_048).count().run_sync()
 
 
-def test_a_key_of_which_a_batch_has_not_all_is_refused(columns: Store) -> None:
+def test_a_column_that_a_batch_cannot_hold_is_refused(columns: Store) -> None:
     query = "SELECT * FROM (VALUES (TIMETZ '17:30:00+02'), (TIMETZ '17:30:00+03')) AS times (hour)"
     rows = columns.read(query, key="hour").to_list().run_sync() or []
     assert len(rows) == 2
     assert columns.read(query, key="hour", after=rows[0]["hour"]).to_list().run_sync() == rows[1:]
-    with pytest.raises(
-        ValueError, match="the key hour is TIME WITH TIME ZONE, and a batch has not"
+    for name, kind, asked in (
+        ("hour", "TIME WITH TIME ZONE", query),
+        ("a", "BIT", "SELECT '0101'::BIT AS a"),
+        ("a", "BIGNUM", "SELECT 7::BIGNUM AS a"),
     ):
-        columns.read(query, key="hour", batches=True).to_list().run_sync()
+        with pytest.raises(ValueError, match=f"column {name} is {kind}, which an Arrow batch can"):
+            columns.read(asked, batches=True).to_list().run_sync()
+    texts = columns.read(f"SELECT CAST(hour AS VARCHAR) AS hour FROM ({query})", batches=True)
+    (batch,) = texts.to_list().run_sync() or []
+    assert batch.to_pydict() == {"hour": ["17:30:00+02", "17:30:00+03"]}
 
 
 def test_a_program_reads_what_it_writes_at_the_same_time(columns: Store) -> None:

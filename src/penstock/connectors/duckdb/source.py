@@ -36,7 +36,8 @@ BATCHES_AHEAD: Final = 2
 """Handing one over costs a tenth of reading it, and two the same as one."""
 AT_ONCE: Final = 0.01
 """The seconds in which a batch comes that may wait for the next one."""
-ZONED: Final = "TIME WITH TIME ZONE"
+CUT: Final = frozenset({"BIGNUM", "BIT", "TIME WITH TIME ZONE"})
+"""Types for which Arrow has none: a batch would have DuckDB's own bytes, or no zone."""
 PATIENCE: Final = 2.0
 """The seconds that the one who cancels waits at most for a query to take notice."""
 PAUSE: Final = 0.01
@@ -292,10 +293,10 @@ class BatchReading(DuckdbReading):
         if relation is None:
             raise ValueError(f"{CONNECTOR}: {self._path}: the query gives no rows")
         for name, kind in zip(relation.columns, map(str, relation.types), strict=True):
-            if name in self._query.key and kind == ZONED:
+            if kind in CUT:
                 raise ValueError(
-                    f"{CONNECTOR}: the key {name} is {kind}, and a batch has not its zone; read "
-                    "rows, or name another key"
+                    f"{CONNECTOR}: the column {name} is {kind}, which an Arrow batch cannot hold; "
+                    f'read rows, or select CAST("{name}" AS VARCHAR)'
                 )
         self._batches = relation.to_arrow_reader(self._rows)
         return list(self._batches.schema.names)
