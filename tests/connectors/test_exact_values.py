@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import duckdb
 import pyarrow
@@ -103,3 +104,64 @@ def test_first_values_have_a_type_that_holds_all_of_them_or_are_refused(
         assert not isinstance(pair[1], bool)
     else:
         assert "the values of v do not go together: " in str(writer.error)
+
+
+BATCHES: dict[str, tuple[str, pyarrow.Array]] = {
+    "a float for an integer": ("INTEGER", pyarrow.array([1.5])),
+    "a float for a decimal": ("DECIMAL(5, 2)", pyarrow.array([1.234])),
+    "a moment for a day": ("DATE", pyarrow.array([LATE])),
+    "a zone": ("TIMESTAMP", pyarrow.array([LATE], pyarrow.timestamp("us", "Asia/Tokyo"))),
+    "a fraction of a second": ("TIMESTAMP_S", pyarrow.array([LATE.replace(microsecond=7)])),
+    "a number for a truth": ("BOOLEAN", pyarrow.array([2])),
+    "a large integer for a float": ("DOUBLE", pyarrow.array([2**60 + 1])),
+    "a field": ("STRUCT(a INT)", pyarrow.array([{"a": 1, "b": 2}])),
+    "a float in a list": ("INT[]", pyarrow.array([[1.5]])),
+    "bytes for bits": ("BIT", pyarrow.array([b"\x04\xf5"])),
+    "a time without a zone": ("TIMETZ", pyarrow.array([LATE.time()])),
+}
+
+
+@pytest.mark.parametrize(("kind", "column"), BATCHES.values(), ids=BATCHES)
+def test_a_batch_of_which_duckdb_would_change_a_value_is_refused(
+    kind: str, column: pyarrow.Array, tmp_path: Path
+) -> None:
+    with duckdb.connect(str(tmp_path / "duckdb")) as database:
+        database.execute(f"CREATE TABLE t (v {kind})")
+    writer = write_duckdb(tmp_path / "duckdb", "t")
+    with collect_undelivered():
+        Flow.of(pyarrow.record_batch({"v": column})).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    assert "write_duckdb: a batch does not fit: v" in str(writer.error)
+    assert duckdb_rows(tmp_path / "duckdb") == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "text"),
+    [
+        ("INTEGER", pyarrow.array([7.0]), "7"),
+        ("DECIMAL(5, 2)", pyarrow.array([7]), "7.00"),
+        ("HUGEINT", pyarrow.array([7]), "7"),
+        ("BIGNUM", pyarrow.array([7]), "7"),
+        ("BIT", pyarrow.array(["0101"]), "0101"),
+        ("ENUM('a', 'b')", pyarrow.array(["b"]), "b"),
+        ("VARCHAR", pyarrow.array(["a"], pyarrow.large_string()), "a"),
+        ("JSON", pyarrow.array([{"a": 1}]), '{"a":1}'),
+        ("UUID", pyarrow.array([UUID(int=7)]), str(UUID(int=7))),
+        ("INTERVAL", pyarrow.array([timedelta(hours=1)]), "01:00:00"),
+        ("DOUBLE[2]", pyarrow.array([[1.0, 2.0]]), "[1.0, 2.0]"),
+        ("STRUCT(a INT, b INT)", pyarrow.array([{"b": 1, "a": 2}]), "{'a': 2, 'b': 1}"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else str(given.type),
+)
+def test_a_batch_of_other_types_with_the_same_values_is_taken(
+    kind: str, column: pyarrow.Array, text: str, tmp_path: Path
+) -> None:
+    with duckdb.connect(str(tmp_path / "duckdb")) as database:
+        database.execute(f"CREATE TABLE t (v {kind})")
+    Flow.of(pyarrow.record_batch({"v": column})).subscribe(
+        writer := write_duckdb(tmp_path / "duckdb", "t")
+    )
+    assert writer.wait(PATIENCE)
+    assert writer.error is None
+    with duckdb.connect(str(tmp_path / "duckdb")) as database:
+        assert database.execute("SELECT v::VARCHAR FROM t").fetchall() == [(text,)]

@@ -16,7 +16,7 @@ from uuid import UUID
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Kind", "leaf_array"]
+__all__ = ["Kind", "family_of", "leaf_array"]
 
 Kind: TypeAlias = type[Any]
 Takes: TypeAlias = Callable[[Kind], bool]
@@ -127,36 +127,49 @@ def is_of_numpy(found: Kind, name: str) -> bool:
     return found.__module__ == "numpy" and found.__name__.rstrip("_") == name
 
 
-TEXT: Final = is_a(str)
-BYTES: Final = is_a(bytes, bytearray, memoryview)
-IDENTIFIERS: Final = is_a(UUID, bytes)
-TAKERS: Final[tuple[tuple[Callable[[pa.DataType], bool], Takes], ...]] = (
-    (pa.types.is_boolean, is_boolean),
-    (pa.types.is_integer, is_integer),
-    (pa.types.is_floating, is_real),
-    (pa.types.is_decimal, is_decimal),
-    (pa.types.is_string, TEXT),
-    (pa.types.is_large_string, TEXT),
-    (pa.types.is_string_view, TEXT),
-    (pa.types.is_binary, BYTES),
-    (pa.types.is_large_binary, BYTES),
-    (pa.types.is_binary_view, BYTES),
-    (pa.types.is_fixed_size_binary, BYTES),
-    (pa.types.is_date, is_date),
-    (pa.types.is_timestamp, is_moment),
-    (pa.types.is_time, is_a(time)),
-    (pa.types.is_duration, is_duration),
+FAMILIES: Final[tuple[tuple[Callable[[pa.DataType], bool], str], ...]] = (
+    (pa.types.is_boolean, "boolean"),
+    (pa.types.is_integer, "integer"),
+    (pa.types.is_floating, "floating"),
+    (pa.types.is_decimal, "decimal"),
+    (pa.types.is_string, "text"),
+    (pa.types.is_large_string, "text"),
+    (pa.types.is_string_view, "text"),
+    (pa.types.is_binary, "bytes"),
+    (pa.types.is_large_binary, "bytes"),
+    (pa.types.is_binary_view, "bytes"),
+    (pa.types.is_fixed_size_binary, "bytes"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_timestamp, "timestamp"),
+    (pa.types.is_time, "time"),
+    (pa.types.is_duration, "duration"),
 )
+TAKERS: Final[dict[str, Takes]] = {
+    "boolean": is_boolean,
+    "integer": is_integer,
+    "floating": is_real,
+    "decimal": is_decimal,
+    "text": is_a(str),
+    "bytes": is_a(bytes, bytearray, memoryview),
+    "date": is_date,
+    "timestamp": is_moment,
+    "time": is_a(time),
+    "duration": is_duration,
+    "arrow.uuid": is_a(UUID, bytes),
+}
 
 
 @lru_cache(maxsize=256)
-def taker(kind: pa.DataType) -> Takes:
-    """What says which classes of values can be of a type."""
+def family_of(kind: pa.DataType) -> str:
+    """What the types that differ in their size, or in how they are stored, have in common."""
     if pa.types.is_dictionary(kind):
-        return taker(kind.value_type)
+        return family_of(kind.value_type)
     if isinstance(kind, pa.BaseExtensionType):
-        return IDENTIFIERS if kind.extension_name == "arrow.uuid" else taker(kind.storage_type)
-    for is_of_family, takes in TAKERS:
-        if is_of_family(kind):
-            return takes
-    return is_a(object)  # Arrow knows, such as for intervals
+        name: str = kind.extension_name
+        return name if name in TAKERS else family_of(kind.storage_type)
+    return next((family for is_of, family in FAMILIES if is_of(kind)), str(kind))
+
+
+def taker(kind: pa.DataType) -> Takes:
+    """What says which classes of values can be of a type; of rarer ones Arrow knows."""
+    return TAKERS.get(family_of(kind), is_a(object))

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from penstock.connectors.duckdb.texts import AS_TEXT, text_array
+from penstock.arrow import SchemaMismatch, cast_exactly
+from penstock.connectors.duckdb.texts import AS_TEXT, is_for_duckdb, text_array
 from penstock.connectors.shared.arrow_values import WrongValue, column_array
 from penstock.connectors.shared.table_shape import TableShape, joined, quoted
 from penstock.runtime import shorten
 
-__all__ = ["CONNECTOR", "Columns", "DuckdbShape", "require_types"]
+__all__ = ["CONNECTOR", "Columns", "DuckdbShape", "exact_table", "require_types"]
 
 CONNECTOR: Final = "write_duckdb"
 TYPE: Final = re.compile(
@@ -136,3 +137,20 @@ class Columns:
 
     def _row(self, place: int) -> dict[str, Any]:
         return dict(zip(self.names, (values[place] for values in self.values), strict=True))
+
+
+def exact_table(block: pa.Table, schema: pa.Schema, types: Sequence[str]) -> pa.Table:
+    """A table with the types of ours, where DuckDB would change values to have them."""
+    for field, kind in zip(schema, types, strict=True):
+        given = block.column(field.name)
+        if given.type == field.type and kind not in AS_TEXT:
+            continue
+        if is_for_duckdb(given.type, field.type, kind):
+            continue
+        wanted = pa.string() if kind in AS_TEXT else field.type
+        try:
+            cast = cast_exactly(given, wanted, field.name)
+        except SchemaMismatch as error:
+            raise ValueError(f"{CONNECTOR}: a batch does not fit: {error}") from None
+        block = block.set_column(block.schema.get_field_index(field.name), field.name, cast)
+    return block

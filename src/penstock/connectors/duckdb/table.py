@@ -13,7 +13,13 @@ import duckdb
 import pyarrow as pa
 
 from penstock.connectors.duckdb.opening import explanation, opened, still_open, words_of
-from penstock.connectors.duckdb.shape import CONNECTOR, Columns, DuckdbShape, require_types
+from penstock.connectors.duckdb.shape import (
+    CONNECTOR,
+    Columns,
+    DuckdbShape,
+    exact_table,
+    require_types,
+)
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.query_reading import Busy
@@ -154,7 +160,7 @@ class DuckdbTable(TransactionalSink):
                 self._add(columns.table(self._schema, self._types))
             elif kind is pa.Table:
                 for _, alike in groupby(map(as_table, some), lambda table: table.schema):
-                    self._add(pa.concat_tables(alike))
+                    self._add(exact_table(pa.concat_tables(alike), self._schema, self._types))
             else:
                 columns = Columns.of_rows(self._shape.names, [*some])
                 self._add(columns.table(self._schema, self._types))

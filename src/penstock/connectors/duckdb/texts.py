@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from penstock.arrow.leaf_types import family_of
 from penstock.connectors.shared.arrow_values import WrongValue, column_array
 from penstock.connectors.shared.formats import json_text
 from penstock.runtime.shown_text import shown_value, shown_words
 
-__all__ = ["AS_TEXT", "text_array"]
+__all__ = ["AS_TEXT", "is_for_duckdb", "text_array"]
 
 
 def text_array(name: str, values: Sequence[Any], kind: str) -> pa.Array:
@@ -58,3 +59,18 @@ AS_TEXT: Final[dict[str, Callable[[Any], str]]] = {
     "UUID": str,
 }
 """What makes texts of values, by the type of the column."""
+
+
+def is_for_duckdb(given: pa.DataType, wanted: pa.DataType, kind: str) -> bool:
+    """Whether DuckDB itself makes the values of a column, of what a batch has; none is changed."""
+    if kind in AS_TEXT:
+        return READ.get(kind) is None or family_of(given) in READ[kind]
+    return bool(pa.types.is_union(wanted) or pa.types.is_interval(wanted))
+
+
+READ: Final = {
+    "BIGNUM": {"integer", "text"},
+    "BIT": {"text"},
+    "TIME WITH TIME ZONE": {"text"},
+}
+"""What of Arrow such a type can be made of; of other types it is not said, since all goes."""

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from penstock.arrow import Encoder, SchemaMismatch, columns_of, mismatch
+from penstock.arrow import Encoder, SchemaMismatch, cast_exactly, columns_of, mismatch
 from penstock.flow.resume.resumption import PositionedElement, plain
 from penstock.runtime import shorten, shown_element
 from penstock.runtime.secret_fields import MASK, is_secret
@@ -58,12 +58,10 @@ def _cast(columnar: Columnar, schema: pa.Schema) -> Columnar:
             f"the columns are {', '.join(names)}, and those of the schema "
             f"{', '.join(schema.names)}",
         )
-    arrays = []
-    for field in schema:
-        try:
-            arrays.append(columnar.column(field.name).cast(field.type))
-        except (pa.ArrowException, ValueError, TypeError) as error:
-            raise mismatch(field.name, str(error)) from error
+    arrays = [
+        cast_exactly(columnar.column(field.name), field.type, field.name, write_type)
+        for field in schema
+    ]
     return type(columnar).from_arrays(arrays, schema=schema)
 
 
