@@ -197,9 +197,9 @@ def write_csv(
     """A subscriber that writes a CSV file: a line with the names of ``columns``, then elements.
 
     Elements are mappings, named tuples or dataclasses with these names, or plain tuples of that
-    length. ``None`` is an empty field. A file that is there already is refused, unless ``append``
-    goes on after its last line, without the names, or ``overwrite`` replaces it; a restart of a
-    checkpoint needs neither, and goes on where it was.
+    length. ``None`` is an empty field, as an empty text is. A file that is there already is
+    refused, unless ``append`` goes on after its last line, without the names, or ``overwrite``
+    replaces it; a restart of a checkpoint needs neither, and goes on where it was.
 
     With ``rotate_bytes`` the file is renamed when it has at least so many, with ``rotate_every``
     when its first rows are so many seconds old: to ``flights.000001.csv``, ``flights.000002.csv``
