@@ -15,7 +15,7 @@ import pyarrow
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from penstock import Flow
+from penstock import Flow, collect_undelivered
 from penstock.connectors import Writer, write_delta
 from penstock.delivery import DeliveryRefused, Epoch
 from tests.connectors.delivery.lives import Checkpoint, live, lived, refused
@@ -37,6 +37,13 @@ def written(writer: Writer, *elements: Any) -> None:
     Flow.of(*elements).subscribe(writer)
     assert writer.wait(PATIENCE)
     assert writer.error is None
+
+
+def refused_rows(writer: Writer, *elements: Any) -> str:
+    with collect_undelivered():
+        Flow.of(*elements).subscribe(writer)
+        assert writer.wait(PATIENCE)
+    return str(writer.error)
 
 
 def seen(table: Path) -> list[Any]:
@@ -240,6 +247,27 @@ def test_partitions_are_those_that_were_said(table: Path) -> None:
     assert DeltaTable(table).metadata().partition_columns == ["origin"]
     found = DeltaTable(table).to_pyarrow_table().to_pylist()
     assert sorted(map(repr, found)) == sorted(map(repr, [*rows, *rows]))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("", "origin cannot be '', since Delta takes an empty text for null in a column to part"),
+        (b"JFK", "origin has bytes, and a partition of Delta has a text; give another column"),
+    ],
+)
+def test_a_partition_that_would_have_another_value_is_refused(
+    table: Path, value: Any, words: str
+) -> None:
+    origins = ("JFK", None, value)
+    first, second, wrong = ({"origin": each, "n": number} for number, each in enumerate(origins))
+    assert words in refused_rows(write_delta(table, partition_by="origin"), wrong)
+    assert not table.exists()
+    if isinstance(value, str):
+        written(write_delta(table, partition_by="origin"), first, second)
+        assert words in refused_rows(write_delta(table), first, wrong)
+        found = DeltaTable(table).to_pyarrow_table().to_pylist()
+        assert sorted(found, key=str) == sorted([first, second], key=str)
 
 
 def test_a_folder_in_which_somebody_is_about_to_make_a_table_is_no_hindrance(table: Path) -> None:

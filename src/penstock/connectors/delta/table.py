@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow
+import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from penstock.arrow.leaf_types import family_of
 from penstock.connectors.delta.place import LOG, DeltaPlace, words_of
 from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.lake_table import LakeTable, MarkChanged
@@ -91,6 +93,7 @@ class DeltaSink(LakeTable):
 
         It does so only upon a version that was loaded: a table is made first, without rows.
         """
+        self._require_partition_values(rows)
         transactions = [] if mark is None else transactions_of(self._mark_name, mark)
         try:
             with self._explained():
@@ -174,12 +177,34 @@ class DeltaSink(LakeTable):
             )
 
     def _require_partitions(self, table: DeltaTable) -> None:
-        there = table.metadata().partition_columns
+        there = partitions_of(table)
         if self._partition_by and self._partition_by != there:
             raise DeliveryRefused(
                 f"{self.name} is partitioned by {', '.join(there) or 'nothing'}, and not by "
                 f"{', '.join(self._partition_by)}; leave partition_by out, or give another table"
             )
+
+    def _require_partition_values(self, rows: pyarrow.Table) -> None:
+        """Refuse what Delta has no text for, as which it keeps the values of partitions."""
+        for name in self._partition_by if self._table is None else partitions_of(self._table):
+            column = rows.column(name)
+            family = family_of(column.type)
+            if family == "bytes":
+                raise ValueError(
+                    f"{self.connector}: {self._place}: {name} has bytes, and a partition of Delta "
+                    "has a text; give another column to partition by"
+                )
+            if family == "text" and pc.any(pc.equal(column, "")).as_py():
+                raise ValueError(
+                    f"{self.connector}: {self._place}: {name} cannot be '', since Delta takes an "
+                    "empty text for null in a column to partition by"
+                )
+
+
+def partitions_of(table: DeltaTable) -> list[str]:
+    """The columns by which a table is partitioned."""
+    columns: list[str] = table.metadata().partition_columns
+    return columns
 
 
 def transactions_of(name: str, mark: str) -> list[Transaction]:
