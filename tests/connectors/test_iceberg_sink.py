@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from traceback import format_exception
 from typing import Any
@@ -12,6 +13,16 @@ from typing import Any
 import pyarrow
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    IdentityTransform,
+    MonthTransform,
+    TruncateTransform,
+)
+from pyiceberg.types import DateType, LongType, NestedField, StringType, TimestamptzType
 
 from penstock import Flow
 from penstock.connectors import Writer, read_iceberg, write_iceberg
@@ -61,6 +72,35 @@ def test_rows_and_batches_become_one_table(catalog: Catalog, tmp_path: Path) -> 
     assert [tuple(row.values()) for row in seen(catalog)] == [
         ("JFK", 1.0), ("BOS", 3.5), ("EWR", None), ("SFO", 4.0), ("LGA", 2.5), ("DCA", 5.0),
     ]  # fmt: skip
+
+
+TRANSFORMS = {
+    "day": (TimestamptzType(), DayTransform(), [datetime(2013, 2, 8, 17, tzinfo=UTC), None]),
+    "month": (DateType(), MonthTransform(), [date(2013, 2, 8), date(1960, 1, 1)]),
+    "bucket": (LongType(), BucketTransform(4), [-7, 1 << 60]),
+    "truncate": (StringType(), TruncateTransform(2), ["JFK", ""]),
+    "identity": (StringType(), IdentityTransform(), ["a/b=c", "", None]),
+}
+
+
+@pytest.mark.parametrize(("kind", "transform", "values"), TRANSFORMS.values(), ids=TRANSFORMS)
+def test_a_table_with_partitions_has_the_rows_as_they_are(
+    catalog: Catalog, kind: Any, transform: Any, values: list[Any]
+) -> None:
+    partition = PartitionSpec(PartitionField(1, 1000, transform, "part"))
+    fields = (NestedField(1, "v", kind), NestedField(2, "n", LongType()))
+    catalog.create_table(NAME, Schema(*fields), partition_spec=partition)
+    rows = [{"v": value, "n": number} for number, value in enumerate(values)]
+    written(write_iceberg(catalog, NAME), *rows)
+    for read in (
+        iceberg_rows(catalog),
+        catalog.load_table(NAME).scan().to_arrow().to_pylist(),
+        read_iceberg(catalog, NAME).to_list().run_sync() or [],
+    ):
+        assert sorted(read, key=itemgetter("n")) == rows
+    wanted = {transform.transform(kind)(value) for value in values}
+    partitions = catalog.load_table(NAME).inspect.partitions().column("partition").to_pylist()
+    assert len(partitions) == len(wanted)
 
 
 def test_a_batch_is_a_commit_that_says_its_number(catalog: Catalog) -> None:

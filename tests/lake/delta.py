@@ -30,10 +30,11 @@ def delta_rows(table: Path) -> list[dict[str, Any]]:
 
 
 def rows_of_files(files: list[str]) -> list[dict[str, Any]]:
-    """The rows of Parquet files, one file after the other."""
+    """The rows of Parquet files, one file after the other, and nothing that only a path says."""
     if not files:
         return []
     with duckdb.connect() as connection:
-        found = connection.execute("SELECT * FROM read_parquet(?)", [files])
+        asked = "SELECT * FROM read_parquet(?, hive_partitioning = false)"
+        found = connection.execute(asked, [files])
         names = [column[0] for column in found.description or ()]
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
