@@ -53,6 +53,7 @@ def test_values_are_as_they_were_or_refused(kind: pa.DataType, values: list[Any]
         (pa.list_(pa.list_(pa.int64())), np.array([[1, 2], [3, 4]])),
         (pa.struct([]), {}),
         (pa.struct([("a", pa.int64())]), {"a": None}), (pa.map_(pa.string(), pa.int8()), {"a": 1}),
+        (pa.map_(pa.struct([("a", pa.int8())]), pa.int8()), [({"a": 1}, 2), ({"a": 2}, 3)]),
         (pa.month_day_nano_interval(), timedelta(days=1)), (pa.null(), None),
     ],
     ids=repr,

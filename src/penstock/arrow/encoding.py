@@ -104,12 +104,16 @@ class Encoder:
         return self.encode(inner, kind.value_field, f"{path}.element")
 
     def _maps(self, values: Values, kinds: set[Kind], kind: pa.DataType, path: str) -> pa.Array:
-        pairs = [_pairs(value, path) for value in values]
-        keys, items = ([pair[place] for each in pairs for pair in each] for place in (0, 1))
-        encoded = self.encode(keys, kind.key_field, f"{path}.key")
-        encoded_items = self.encode(items, kind.item_field, f"{path}.value")
-        offsets = _offsets(pairs, pa.int32())
-        return pa.MapArray.from_arrays(offsets, encoded, encoded_items, type=kind)
+        if all(issubclass(each, Mapping) for each in kinds):
+            keys = list(chain.from_iterable(values))
+            items = list(chain.from_iterable(value.values() for value in values))
+        else:
+            pairs = list(chain.from_iterable(_pairs(value, path) for value in values))
+            keys, items = ([pair[place] for pair in pairs] for place in (0, 1))
+        keys_made = self.encode(keys, kind.key_field, f"{path}.key")
+        items_made = self.encode(items, kind.item_field, f"{path}.value")
+        offsets = _offsets(values, pa.int32())
+        return pa.MapArray.from_arrays(offsets, keys_made, items_made, type=kind)
 
     def _structs(self, values: Values, kinds: set[Kind], kind: pa.DataType, path: str) -> pa.Array:
         fields = list(kind)
@@ -163,10 +167,10 @@ def _require(fits: Callable[[Kind], bool], kinds: set[Kind], what: str, path: st
             raise mismatch(path, f"it is of type {kind.__name__}, and needs to be {what}")
 
 
-def _pairs(value: Any, path: str) -> Sequence[tuple[Any, Any]]:
+def _pairs(value: Any, path: str) -> Iterable[tuple[Any, Any]]:
     """The keys and items of a map, or of the list that Arrow itself makes of one."""
     if isinstance(value, Mapping):
-        return [*value.items()]
+        return value.items()
     if not isinstance(value, list) or not all(map(_is_pair, value)):
         raise mismatch(path, f"it is of type {type(value).__name__}, and needs to be a map")
     _refuse_twice([key for key, _ in value], path)
@@ -176,7 +180,7 @@ def _pairs(value: Any, path: str) -> Sequence[tuple[Any, Any]]:
 def _refuse_twice(keys: Values, path: str) -> None:
     seen = set()
     for key in keys:
-        if isinstance(key, Hashable):
+        if isinstance(key, Hashable):  # or else it has parts
             if key in seen:
                 raise mismatch(path, f"the key {shorten(key)} comes twice")
             seen.add(key)
