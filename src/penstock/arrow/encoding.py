@@ -5,7 +5,8 @@ Whole columns are encoded at once. A value is taken only if it comes back as it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields as dataclass_fields
 from dataclasses import is_dataclass
 from itertools import accumulate, chain
@@ -180,7 +181,7 @@ def _pairs(value: Any, path: str) -> Iterable[tuple[Any, Any]]:
 def _refuse_twice(keys: Values, path: str) -> None:
     seen = set()
     for key in keys:
-        if isinstance(key, Hashable):  # or else it has parts
+        with suppress(TypeError):  # of a key with parts, which has no hash
             if key in seen:
                 raise mismatch(path, f"the key {shorten(key)} comes twice")
             seen.add(key)
