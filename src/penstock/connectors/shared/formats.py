@@ -79,15 +79,16 @@ def json_text(element: Any) -> str:
         return ENCODER.encode(by_names(element))
     except RecursionError:
         raise ValueError("an element has no form in JSON: it is nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(f"{shown_element(element)} has no form in JSON: {error}") from None
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{shown_element(element)} has no form in JSON: {error}") from None
 
 
 def date_text(value: Any) -> str:
     """What JSON has in place of a date or a time."""
     if isinstance(value, date | datetime | time):
         return value.isoformat()
-    raise TypeError(f"{shown_element(value)} has no form in JSON")
+    raise TypeError(f"make a number, a text or an object of its {type(value).__name__} first")
 
 
 ENCODER: Final = json.JSONEncoder(default=date_text, allow_nan=False)
