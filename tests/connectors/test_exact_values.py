@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import duckdb
+import numpy
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -30,6 +31,8 @@ LATE = datetime(2013, 2, 8, 17, 30)
 LATER: dict[str, tuple[Any, Any]] = {
     "a float among integers": (1, 1.5),
     "a decimal among integers": (1, Decimal("1.5")),
+    "a short float among integers": (1, numpy.float16(1.5)),
+    "a truth of NumPy among integers": (5, numpy.bool_(True)),
     "a float among integers in a list": ([1], [1.5]),
     "a float among integers in a struct": ({"n": 1}, {"n": 1.5}),
     "a truth among numbers": (1.5, True),
@@ -101,7 +104,7 @@ def test_first_values_have_a_type_that_holds_all_of_them_or_are_refused(
         assert writer.wait(PATIENCE)
     if writer.error is None:
         assert parquet_rows(tmp_path / "parquet") == [{"v": value} for value in pair]
-        assert not isinstance(pair[1], bool)
+        assert not isinstance(pair[1], bool | numpy.bool_)
     else:
         assert "the values of v do not go together: " in str(writer.error)
 

@@ -358,6 +358,38 @@ def test_the_rows_before_one_that_has_no_text_are_written(
     assert (tmp_path / "flights").read_text(encoding="utf-8").splitlines() == ["id,at", "1,é"]
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"n": 9, "t": 7}, {"n": "nine", "t": 7}, {"m": 9, "t": "x"}], ids=repr
+)
+@pytest.mark.parametrize("before", [5, 700])
+@pytest.mark.parametrize("together", [True, False], ids=["together", "one by one"])
+@pytest.mark.parametrize("store", ["parquet", "delta"])
+def test_the_rows_before_one_that_does_not_fit_are_stored(
+    store: str, together: bool, before: int, wrong: Any, tmp_path: Path
+) -> None:
+    rows: list[Any] = [{"n": number, "t": "x"} for number in range(before)]
+    schema = pyarrow.schema([("n", pyarrow.int64()), ("t", pyarrow.string())])
+    make: Any = {"parquet": write_parquet, "delta": write_delta}[store]
+    sink = make(str(tmp_path / "flights"), schema=schema).sink
+    sink.open(None)
+    with pytest.raises(ValueError, match=r"cannot be .* schema= says|an element has m, t"):
+        give(sink, [*rows, wrong, {"n": "later", "t": "x"}], together=together)
+    sink.close()
+    assert pyarrow.parquet.read_table(tmp_path / "flights").to_pylist() == rows
+
+
+def give(sink: Any, elements: list[Any], *, together: bool) -> None:
+    """As a ``Writer`` does, or a pipeline without Spark."""
+    try:
+        if together:
+            sink.give_all(elements)
+        else:
+            for element in elements:
+                sink(element)
+    finally:
+        sink.close()
+
+
 @given(
     st.lists(
         st.lists(st.none() | st.text() | st.integers() | st.dates(), min_size=2, max_size=2),

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from penstock.delivery.contract import Level
 from penstock.delivery.epoch import BatchProgress, DeliveryRefused, Epoch
+from penstock.delivery.held_rows import HeldRows
 
 __all__ = ["TransactionalSink"]
 
@@ -20,13 +21,13 @@ COMMIT_SECONDS: Final = 1.0
 class TransactionalSink(ABC):
     """Exactly once, for any store with transactions, which subclasses reach through the hooks.
 
-    Rows go into the open transaction in chunks of ``chunk_rows``, so a batch of any size takes
-    little memory. ``commit`` adds the mark of the batch and commits. Another sink that has stored
-    a mark meanwhile is noticed at the first row of a batch.
+    Rows go into the open transaction in chunks of ``chunk_rows``, or of fewer that are large, so a
+    batch of any size takes little memory. ``commit`` adds the mark of the batch and commits.
+    Another sink that has stored a mark meanwhile is noticed at the first row of a batch.
 
-    Without batches, rows are gathered, and committed by ``commit_rows``, with the first row that
-    comes a second or more after the last commit, and by ``close``. The hooks are called on the
-    thread that calls the sink, one at a time.
+    Without batches, rows are gathered, and committed by ``commit_rows``, sooner if they are large,
+    with the first row that comes a second or more after the last commit, and by ``close``. The
+    hooks are called on the thread that calls the sink, one at a time.
     """
 
     level: Level = "exactly once"
@@ -46,8 +47,10 @@ class TransactionalSink(ABC):
         self._clock = clock
         self._row_types: set[type] = {dict, tuple}
         self._elements: list[Any] = []
+        self._gathered = HeldRows(chunk_rows)
         self._chunk: list[Any] = []
         self._more = 0
+        self._uncommitted = HeldRows(commit_rows)
         self._last_commit = 0.0
         self._is_open = False
         self._in_batch = False
@@ -131,7 +134,7 @@ class TransactionalSink(ABC):
         if self._in_batch and type(element) in self._row_types:  # as few steps as there can be
             elements = self._elements
             elements.append(element)
-            if len(elements) >= self._chunk_rows:
+            if len(elements) >= self._gathered.next and self._has_enough(elements):
                 self._insert_chunk()
         else:
             self._take_other(element)
@@ -149,6 +152,9 @@ class TransactionalSink(ABC):
                 self._elements.extend(some)
                 self._make_rows()  # now: one that fails is to be known now
                 self._pass_on()
+
+    def _has_enough(self, elements: Sequence[Any]) -> bool:
+        return self._gathered.are_enough(len(elements), elements.__getitem__)
 
     def _take_other(self, element: Any) -> None:
         if type(element) not in self._row_types and self.is_block(element):
@@ -181,8 +187,16 @@ class TransactionalSink(ABC):
         if self._in_batch:
             if self._held >= self._chunk_rows:
                 self._insert_chunk()
-        elif self._held >= self._commit_rows or self._clock() - self._last_commit >= COMMIT_SECONDS:
+        elif self._is_due:
             self._commit(None)  # at once: a pause of the stream must not lock others out
+
+    @property
+    def _is_due(self) -> bool:
+        return (
+            self._held >= self._commit_rows
+            or self._uncommitted.are_enough(len(self._chunk), self._chunk.__getitem__)
+            or self._clock() - self._last_commit >= COMMIT_SECONDS
+        )
 
     def commit(self, batch: int) -> None:
         """Store the batch with its mark; one without rows leaves no trace."""
@@ -221,6 +235,7 @@ class TransactionalSink(ABC):
         if not self._elements:
             return
         elements, self._elements = self._elements, []
+        self._gathered.start()
         try:
             rows = self.rows_of(elements)
         except Exception:
@@ -241,6 +256,7 @@ class TransactionalSink(ABC):
             self._in_transaction = True
             self._require_known_mark()
         rows, self._chunk, self._more = self._chunk, [], 0
+        self._uncommitted.start()
         self.insert(rows)
 
     def _require_known_mark(self) -> None:
@@ -252,6 +268,8 @@ class TransactionalSink(ABC):
 
     def _give_up(self) -> None:
         self._elements, self._chunk, self._more = [], [], 0
+        self._gathered.start()
+        self._uncommitted.start()
         if self._in_transaction:
             self._in_transaction = False
             self.rollback()

@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.delivery import BatchesLost, BatchProgress, DeliveryRefused, Epoch, TransactionalSink
+from penstock.delivery.held_rows import MOST_BYTES
 
 
 class Log(TransactionalSink):
     """Writes down what it is told, in place of a database."""
 
-    def __init__(self, mark: str | None = None, *, fails: str = "", **options: Any) -> None:
-        super().__init__("the log", chunk_rows=2, clock=lambda: self.now, **options)
+    def __init__(
+        self, mark: str | None = None, *, fails: str = "", chunk_rows: int = 2, **options: Any
+    ) -> None:
+        super().__init__("the log", chunk_rows=chunk_rows, clock=lambda: self.now, **options)
         self.now = 0.0
         self.mark = mark
         self.told: list[Any] = []
@@ -103,6 +106,30 @@ def test_without_batches_rows_are_committed_by_number_by_time_and_at_the_end() -
     log(6)
     log.close()
     assert log.told[7:] == ["start", [6], "commit", "disconnect"]
+
+
+def test_rows_that_are_large_wait_for_fewer_others() -> None:
+    large = {"text": "x" * (MOST_BYTES // 16)}
+    log = Log(chunk_rows=500)
+    log.open(Epoch.begun())
+    log.begin(0)
+    for _ in range(40):
+        log(large)
+    assert [len(told) for told in log.told if isinstance(told, list)] == [16, 16]
+    log.commit(0)
+    assert [len(told) for told in log.told if isinstance(told, list)] == [16, 16, 8]
+
+
+def test_without_batches_rows_that_are_large_are_committed_sooner() -> None:
+    large = {"text": "x" * (MOST_BYTES // 16)}
+    log = Log()
+    log.open(None)
+    for _ in range(20):
+        log(large)
+    assert log.told == ["connect", "start", [large] * 16, "commit"]
+    log.give_all([large] * 40)  # which were there already
+    assert log.told[4:] == ["start", [large] * 44, "commit"]
+    log.close()
 
 
 class Choosy(Log):

@@ -25,7 +25,12 @@ from penstock.connectors.parquet.unfinished_file import (
     repeating_columns,
 )
 from penstock.connectors.shared import durable_files
-from penstock.connectors.shared.arrow_rows import GROUP_ROWS, GatheringSink, RowGroup
+from penstock.connectors.shared.arrow_rows import (
+    GROUP_ROWS,
+    GatheringSink,
+    RowGroup,
+    storing_those_before,
+)
 from penstock.connectors.shared.durable_files import (
     IfExists,
     has_planned,
@@ -200,7 +205,7 @@ class ParquetFolder(GatheringSink):
             if self._progress.in_batch:
                 self._give_up()
             else:
-                self._finish_part()
+                storing_those_before(self._finish_part)
         finally:
             self._leave()
 

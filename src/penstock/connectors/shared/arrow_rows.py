@@ -11,13 +11,16 @@ import pyarrow
 
 from penstock.connectors.shared.arrow_values import WrongValue, column_array
 from penstock.connectors.shared.rows import RowValues, names_in
+from penstock.delivery import HeldRows
 from penstock.runtime.shown_text import shown_words
 
-__all__ = ["GROUP_ROWS", "GatheringSink", "RowGroup"]
+__all__ = ["GROUP_ROWS", "GatheringSink", "RowGroup", "storing_those_before"]
 
 CHUNK_VALUES: Final = 16_384
 GROUP_ROWS: Final = 65_536
 GROUP_BYTES: Final = 64 << 20
+AT_ONCE: Final = 256
+"""From so many rows on, those that come together become a batch of their own."""
 
 
 class RowGroup:
@@ -47,21 +50,25 @@ class RowGroup:
         self._stored = stored
         self.row_values = RowValues(connector, ())
         self.values: list[Any] = []  # flat: a tuple for each row would cost more
-        self.most_values = CHUNK_VALUES
+        self.most_values = 0
+        self._held = HeldRows(1)
+        self._until = GROUP_ROWS  # the sink looks with so many rows
         self._known: pyarrow.Schema | None = None  # that of batches, which is known to fit
         self._names: list[str] | None = None
         self._batches: list[pyarrow.RecordBatch] = []
         self._size = 0  # of the batches
         self._bytes = 0
         if schema is not None:
+            if not schema.names:
+                raise ValueError(f"{connector}: the schema has no columns, and rows need some")
             self._name(schema.names)
 
     def __len__(self) -> int:
-        return self._size + (len(self.values) // len(self._names) if self._names else 0)
+        return self._size + self._waiting
 
     @property
     def bytes(self) -> int:
-        """About what it holds; the last few rows are not counted yet."""
+        """What it holds, without the last rows, which are few or small."""
         return self._bytes
 
     @property
@@ -81,23 +88,31 @@ class RowGroup:
 
     def add_all(self, rows: list[Any]) -> bool:
         """Take rows of one class with all columns by name; no, and none, if one is otherwise."""
-        values = self.row_values.of_all(rows)
-        if values is None:
+        if self._names is None:
+            return False  # the first one says them
+        if self.schema is None or len(rows) < AT_ONCE:
+            values = self.row_values.of_all(rows)
+            if values is None:
+                return False
+            self.values.extend(chain.from_iterable(values))
+            self.settle()
+            return True
+        columns = self.row_values.columns_of(rows)
+        if columns is None:
             return False
-        self.values.extend(chain.from_iterable(values))
+        self._convert_rows()
+        self._add_columns(columns)
         return True
 
     @property
     def unlooked(self) -> int:
         """How many rows may come before the sink looks, at least one."""
-        if not self._names:
-            return 1
-        return max(-(-(self.most_values - len(self.values)) // len(self._names)), 1)
+        return max(self._until - len(self), 1)
 
     def look_after(self, rows: int) -> None:
         """Let the sink look after so many more rows, if not sooner; it does after the first."""
-        more = CHUNK_VALUES if self._names is None else rows * len(self._names)
-        self.most_values = min(CHUNK_VALUES, len(self.values) + more)
+        self._until = len(self) + rows
+        self._aim()
 
     def take(self) -> pyarrow.Table:
         """All that was gathered; afterwards it is empty."""
@@ -106,13 +121,29 @@ class RowGroup:
         return pyarrow.Table.from_batches(batches, schema=self.schema)
 
     def settle(self) -> None:
-        """Make Arrow batches of rows, if these are many."""
-        if len(self.values) >= CHUNK_VALUES:
+        """Make Arrow batches of rows, if these are many or large."""
+        if self._held.are_enough(self._waiting, self._row_at):
             self._convert_rows()
+        self._aim()
 
     def clear(self) -> None:
         """Forget what is gathered."""
         self.values, self._batches, self._size, self._bytes = [], [], 0, 0
+        self._held.start()
+
+    @property
+    def _waiting(self) -> int:
+        """How many rows are no batches yet."""
+        return len(self.values) // len(self._names) if self._names else 0
+
+    def _row_at(self, place: int) -> list[Any]:
+        width = self.row_values.width
+        return self.values[place * width : (place + 1) * width]
+
+    def _aim(self) -> None:
+        """Say when it is time to look again, for the sink or for us."""
+        rows = min(self._held.next, max(self._until - self._size, 1))
+        self.most_values = rows * self.row_values.width
 
     def _add_row(self, element: Any) -> None:
         if self._names is None:
@@ -124,6 +155,8 @@ class RowGroup:
         """Rows have these columns."""
         self._names = names
         self.row_values = RowValues(self._connector, names)
+        self._held = HeldRows(max(CHUNK_VALUES // max(len(names), 1), 1))
+        self._aim()
 
     def _add_batch(self, batch: pyarrow.RecordBatch) -> None:
         self._convert_rows()
@@ -173,12 +206,21 @@ class RowGroup:
     def _convert_rows(self) -> None:
         if not self.values:
             return
-        assert self._names is not None
+        width = self.row_values.width
         values, self.values = self.values, []
-        arrays = [
-            self._array(name, values[column :: len(self._names)])
-            for column, name in enumerate(self._names)
-        ]
+        self._held.start()
+        self._add_columns([values[column::width] for column in range(width)])
+
+    def _add_columns(self, columns: list[list[Any]]) -> None:
+        """Make a batch of them; if a value is wrong, of the rows before it."""
+        assert self._names is not None
+        hint = "" if self.schema is None else "; schema= says which types columns have"
+        try:
+            arrays = [*map(self._array, self._names, columns)]
+        except WrongValue as error:
+            if error.place:
+                self._add_columns([column[: error.place] for column in columns])
+            raise ValueError(f"{self._connector}: {error}{hint}") from None
         if self.schema is None:
             self._decide(
                 pyarrow.schema(
@@ -188,12 +230,7 @@ class RowGroup:
         self._keep(self._fitting(arrays))
 
     def _array(self, name: str, values: list[Any]) -> pyarrow.Array:
-        field = None if self.schema is None else self.schema.field(name)
-        try:
-            return column_array(name, values, field)
-        except WrongValue as error:
-            hint = "" if field is None else "; schema= says which types columns have"
-            raise ValueError(f"{self._connector}: {error}{hint}") from None
+        return column_array(name, values, self.schema and self.schema.field(name))
 
     def _keep(self, batch: pyarrow.RecordBatch) -> None:
         self._batches.append(batch)
@@ -233,13 +270,21 @@ class GatheringSink(ABC):
         while taken < len(elements):
             some = elements[taken : taken + self._group.unlooked]
             taken += len(some)
-            if not self._group.add_all(some):
+            if self._group.add_all(some):
+                self._look()
+            else:
                 for element in some:
                     self(element)
-            elif len(self._group.values) >= self._group.most_values:
-                self._group.settle()
-                self._look()
 
     @abstractmethod
     def _look(self) -> None:
         """Whether it is time to store what is gathered; that may be asked after any row."""
+
+
+def storing_those_before(store: Callable[[], object]) -> None:
+    """Store what is gathered; if a value of the last rows is wrong, those before it, and say so."""
+    try:
+        store()
+    except ValueError:
+        store()
+        raise

@@ -16,8 +16,11 @@ __all__ = ["WrongValue", "column_array"]
 WRONG: Final = (pa.ArrowException, ArithmeticError, AttributeError, TypeError, ValueError)
 """What says that values cannot be in a column."""
 ENCODER: Final = Encoder()
-SURE: Final = frozenset({pa.null(), pa.bool_(), pa.int64(), pa.string()})
-"""Types for which Arrow decides only where they hold all values as they are."""
+SURE: Final = frozenset({pa.null(), pa.bool_(), pa.string()})
+"""Types for which Arrow decides only where they hold all values as they are.
+
+It takes an integer and a short float of NumPy for two integers.
+"""
 
 
 class WrongValue(ValueError):

@@ -9,12 +9,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
 import pyarrow
 
-from penstock.connectors.shared.arrow_rows import GROUP_ROWS, GatheringSink, RowGroup
+from penstock.connectors.shared.arrow_rows import (
+    GROUP_ROWS,
+    GatheringSink,
+    RowGroup,
+    storing_those_before,
+)
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
 from penstock.runtime import shorten
 
@@ -140,7 +146,7 @@ class LakeTable(GatheringSink):
         self._is_open = False
         try:
             if not self._progress.in_batch:
-                self._commit(None)
+                storing_those_before(partial(self._commit, None))
         finally:
             self._group.clear()
             self.unload()

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from penstock.connectors.shared.formats import fields_of
+from penstock.delivery.held_rows import MOST_BYTES
 from penstock.runtime import shown_element
 
 __all__ = ["CHUNK_ROWS", "RowValues", "is_arrow", "names_in", "rows_in", "tuple_names"]
@@ -15,7 +16,7 @@ __all__ = ["CHUNK_ROWS", "RowValues", "is_arrow", "names_in", "rows_in", "tuple_
 GetValues: TypeAlias = Callable[[Any], "tuple[Any, ...]"]
 
 CHUNK_ROWS: Final = 1_000
-"""How many rows of a batch are made at a time."""
+"""How many rows of a batch are made at a time, if they are not large."""
 
 KINDS: Final = 32
 """How many classes of elements are remembered; most streams have one."""
@@ -36,8 +37,10 @@ def rows_in(
         raise ValueError(
             f"{connector}: the columns are {', '.join(wanted)}, but a batch has {', '.join(names)}"
         )
-    for first in range(0, batch.num_rows, CHUNK_ROWS):
-        part = batch.slice(first, CHUNK_ROWS)
+    fitting = MOST_BYTES * batch.num_rows // max(batch.nbytes, 1)
+    rows = max(min(fitting, CHUNK_ROWS), 1)
+    for first in range(0, batch.num_rows, rows):
+        part = batch.slice(first, rows)
         yield [*zip(*(part.column(name).to_pylist() for name in wanted), strict=True)]
 
 
@@ -59,7 +62,7 @@ class RowValues:
             partial(keys_in, self._columns)
         )
         self.width = len(self._columns)
-        self.kind: type[Any] = dict
+        self.kind: type[Any] = dict if columns else RowValues  # which no element is
         self.get: GetValues = getter(self._columns)
 
     def __call__(self, element: Any) -> Sequence[Any]:
@@ -104,7 +107,7 @@ class RowValues:
         if len(named) != len(columns) or not all(column in named for column in columns):
             raise ValueError(
                 f"{self._connector}: the columns are {', '.join(columns)}, "
-                f"but an element has {', '.join(map(str, named))}"
+                f"but an element has {', '.join(map(str, named)) or 'none'}"
             )
         return [named[column] for column in columns]
 

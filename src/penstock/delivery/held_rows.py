@@ -1,0 +1,78 @@
+"""When rows that are gathered are enough: so many, or about so many bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, is_dataclass
+from itertools import islice
+from typing import Any, Final
+
+__all__ = ["MOST_BYTES", "HeldRows", "bytes_of"]
+
+MOST_BYTES: Final = 8 << 20
+"""Of rows that are gathered as values of Python: a few thousand of the usual size are less."""
+GROWTH: Final = 4
+SAMPLE: Final = 4
+PARTS: Final = (256, 32, 4, 1)
+"""How many parts of a value are looked at: the columns of a row, and fewer of what they contain."""
+NUMBER_BYTES: Final = 8
+
+
+class HeldRows:
+    """Tells rows that are few but large from those that may be many.
+
+    To look at each would cost as much as to write it. So some are looked at, when there are 1, 4,
+    16 and so on: what is held is at most about four times as large as it may be.
+
+    ``next``  how many rows there are when it is time to ask again, which any one thread may do
+    """
+
+    def __init__(self, most_rows: int) -> None:
+        self._most_rows = most_rows
+        self.start()
+
+    def start(self) -> None:
+        """None are held from here on."""
+        self._bytes = 0
+        self._seen = 0
+        self.next = 1
+
+    def are_enough(self, rows: int, row_at: Callable[[int], Any]) -> bool:
+        """Whether so many, of which ``row_at`` gives each, are as many as should be held."""
+        if rows >= self._most_rows:
+            return True
+        if rows < self.next:
+            return False
+        new = rows - self._seen
+        sample = range(self._seen, rows, -(-new // SAMPLE))
+        self._bytes += sum(bytes_of(row_at(place)) for place in sample) * new // len(sample)
+        self._seen = rows
+        self.next = min(rows * GROWTH, self._most_rows)
+        return self._bytes >= MOST_BYTES
+
+
+def bytes_of(value: Any, depth: int = 0) -> int:
+    """About what a value takes, if it takes much: texts, bytes, arrays, and what has such parts."""
+    if isinstance(value, str | bytes | bytearray):
+        return len(value)
+    size = getattr(value, "nbytes", None)  # of NumPy, Arrow and others
+    if isinstance(size, int):
+        return size
+    parts = parts_of(value) if depth < len(PARTS) else ()
+    if not parts:
+        return NUMBER_BYTES
+    some = [*islice(parts, 0, None, -(-len(parts) // PARTS[depth]))]
+    return sum(bytes_of(part, depth + 1) for part in some) * len(parts) // len(some)
+
+
+def parts_of(value: Any) -> Collection[Any]:
+    """What a value consists of; nothing if that is not known."""
+    if isinstance(value, Mapping):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    if isinstance(value, type):
+        return ()
+    if is_dataclass(value):
+        return [getattr(value, field.name) for field in fields(value)]
+    return getattr(value, "__dict__", {}).values()
