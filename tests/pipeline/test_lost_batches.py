@@ -22,7 +22,7 @@ from penstock.connectors import (
     write_parquet,
     write_sqlite,
 )
-from penstock.delivery import BatchesLost
+from penstock.delivery import BatchesLost, DeliveryRefused
 from penstock.pipeline import NoSettings, Pipeline, PipelineRun, RunTarget
 from penstock.spark import write_with_spark
 
@@ -112,6 +112,25 @@ def test_one_that_was_emptied_is_refused_and_not_made_again(tmp_path: Path, name
     refused = ended(tmp_path, 9, sink=make)
     assert "has no batch of this pipeline, and has had batch 1" in str(refused.error)
     assert state_of(place) == {}
+
+
+@pytest.mark.parametrize("name", ["lines", "sqlite", "spark"])
+def test_a_checkpoint_that_a_sink_refuses_is_not_made(tmp_path: Path, name: str) -> None:
+    """Else the right one, moved back, would lie within the wrong one."""
+    place, checkpoint = tmp_path / "sink", tmp_path / "checkpoint"
+    place.mkdir()
+    make = partial(SINKS[name], place)
+    assert ended(tmp_path, 6, sink=make).state == "completed"
+    moved = checkpoint.rename(tmp_path / "moved")
+    refused = ended(tmp_path, 9, sink=make)
+    assert isinstance(refused.error, DeliveryRefused)
+    assert "was written from another checkpoint" in str(refused.error)
+    ledger = refused.status().ledger
+    assert (ledger.taken, ledger.delivered, ledger.lost, ledger.duplicated) == (0, 0, 0, 0)
+    assert not checkpoint.exists()
+    moved.rename(checkpoint)
+    again = ended(tmp_path, 9, sink=make)
+    assert (again.state, again.status().ledger.taken) == ("completed", 9)
 
 
 def test_it_is_accepted_once_and_the_ledger_says_that_nobody_knows_what_is_lost(

@@ -57,6 +57,8 @@ class SinkAccounts:
     """Keeps the part of the history that is about sinks; tells ``batches`` of each batch first.
 
     The thread of Spark's calls writes, any thread reads.
+
+    ``is_first_run``  whether it is known that there was no run before
     """
 
     def __init__(self, batches: BatchListener | None, keep: Callable[[], object]) -> None:
@@ -69,6 +71,7 @@ class SinkAccounts:
         self._changing = threading.RLock()
         self._writing = threading.Lock()
         self.history = RunHistory()
+        self.is_first_run = False
         self.on_close: Callable[[], object] = lambda: None
 
     def adopt(self, history: RunHistory) -> None:
@@ -115,6 +118,12 @@ class SinkAccounts:
         )
 
     # From Spark's calls.
+
+    def check(self, epoch: Epoch | None) -> None:
+        """The pipeline is about to have its first checkpoint."""
+        self.is_first_run = True
+        if self._batches is not None:
+            self._batches.check(epoch)
 
     def open(self, epoch: Epoch | None) -> None:
         """The pipeline is about to start."""

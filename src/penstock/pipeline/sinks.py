@@ -298,10 +298,14 @@ class SinkBatches:
         batched = self._sinks.get(name)
         return 0 if batched is None else batched.skipped
 
-    def open(self, epoch: Epoch | None) -> None:
-        """Open all, once none of them refuses; if one does even so, those before are closed."""
+    def check(self, epoch: Epoch | None) -> None:
+        """Let each refuse what it would refuse, if it can say so without touching anything."""
         for name, sink in self._sinks.items():
             self._ask(name, sink.check, epoch)
+
+    def open(self, epoch: Epoch | None) -> None:
+        """Open all, once none of them refuses; if one does even so, those before are closed."""
+        self.check(epoch)
         opened: list[BatchedSink] = []
         for name, sink in self._sinks.items():
             try:

@@ -220,7 +220,8 @@ class SparkEngine:
         edges = [EdgeStatus(source.name, SPARK, 0, 0) for source in sources]
         edges += [edge_to(sink, SPARK, held_up=False, idle=True) for sink in sinks]
         stages = (*sources, StageStatus(SPARK, "spark", 0, detail="starts", unit="rows"))
-        return Status("starting", stages=stages, edges=tuple(edges), ledger=Ledger())
+        ledger = Ledger(lost=0, duplicated=0) if self._accounts.is_first_run else Ledger()
+        return Status("starting", stages=stages, edges=tuple(edges), ledger=ledger)
 
     def _stages(self, run: RunCounts, journals: Sequence[JournalPassages]) -> Iterator[StageStatus]:
         for source in self._sources.values():

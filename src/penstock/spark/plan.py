@@ -201,8 +201,12 @@ Step = Callable[[Sequence["DataFrame"]], "DataFrame"]
 class BatchListener(Protocol):
     """Told where the batches of a run begin and end. What it raises ends the run.
 
-    ``open`` and ``close`` come on the thread of the run, the others on that of Spark's call.
+    ``check``, ``open`` and ``close`` come on the thread of the run, the others on that of Spark's
+    call.
     """
+
+    def check(self, epoch: Epoch | None) -> None:
+        """Refuse what ``open`` would refuse, as far as that is seen without touching anything."""
 
     def open(self, epoch: Epoch | None) -> None:
         """The journals are open and whole, and nothing was taken from a source yet.

@@ -207,6 +207,7 @@ class SparkRun:
         self._wait_for_others()
         checkpoint = Checkpoint(plan.checkpoint or self._temporary_folder(leaving))
         require_place_for_spark(checkpoint.place, plan.settings, is_native=self._sink is not None)
+        self._delivering.check_before(checkpoint)
         checkpoint.claim(plan.name, plan.identities)
         checkpoint.copy_for_spark(leaving)
         self._inputs.open(checkpoint, leaving)

@@ -21,6 +21,7 @@ from penstock.core import COMPLETED
 from penstock.delivery import DataFrameSink, Epoch
 from penstock.flow.engine.run_context import PENDING, Elements, RunContext, discard, started
 from penstock.runtime import report_undelivered
+from penstock.spark.checkpoint import Checkpoint
 from penstock.spark.egress.dataframe_sinks import BatchFanOut
 from penstock.spark.egress.query import ProgramSink
 from penstock.spark.egress.rows import Decode, nothing_of
@@ -256,13 +257,21 @@ class BatchDelivery:
         self._epoch = Epoch.begun()
         self.emitter = BatchHandoff(run, on_close, passed, self._begin)
 
+    def check_before(self, checkpoint: Checkpoint) -> None:
+        """Let the sinks refuse a checkpoint that is not there yet: it would be made in vain."""
+        plan = self._plan
+        if plan.checkpoint is None or checkpoint.holds(plan.name, plan.identities):
+            return
+        epoch = checkpoint.next_epoch()
+        if self._listener is not None:
+            self._listener.check(epoch)
+        self._check_native(epoch)
+
     def open(self, epoch: Epoch | None) -> None:
         """The run is whole; ``epoch`` is that of its checkpoint, if it has one."""
         if epoch is not None:
             self._epoch = epoch
-        if not self._plan.settings.is_remote:  # else only the server sees what is there
-            for sink in self._plan.sinks:
-                sink.check(self._known_to(sink))
+        self._check_native(self._epoch)
         if self._listener is not None:
             self._listener.open(epoch)
 
@@ -299,6 +308,11 @@ class BatchDelivery:
 
     def _known_to(self, sink: DataFrameSink) -> Epoch:
         return self._plan.epoch_known_to(sink, self._epoch)
+
+    def _check_native(self, epoch: Epoch) -> None:
+        if not self._plan.settings.is_remote:  # else only the server sees what is there
+            for sink in self._plan.sinks:
+                sink.check(self._plan.epoch_known_to(sink, epoch))
 
     # The thread of Spark's call, which waits meanwhile.
 
