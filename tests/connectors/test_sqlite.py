@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pyarrow
 import pytest
 
@@ -132,6 +133,8 @@ def test_names_that_cannot_be_are_refused_at_once(
         ({"origin": "JFK", "delay": 1 << 63}, "delay is 9223372036854775808, and SQLite has 64"),
         ({"origin": "JFK"}, "the columns are origin, delay, but an element has origin"),
         (7, "an element has origin, delay, not so 7"),
+        (("JFK", float("nan")), "delay is nan, for which SQLite would hold NULL; make None of"),
+        (("JFK", numpy.float64("nan")), "delay is .*nan.*, for which SQLite would hold NULL"),
     ],
 )
 def test_an_element_that_does_not_fit_is_refused(file: Path, element: Any, words: str) -> None:
@@ -318,6 +321,42 @@ def test_a_rival_of_a_sink_that_waits_to_write_is_noticed(file: Path) -> None:
     for sink in sinks:
         sink.close()
     assert rows_in(file, "SELECT delay FROM flights") == [(number,) for number in range(600)]
+
+
+NOT_A_NUMBER = float("nan")
+INFINITE = float("inf")
+
+
+@pytest.mark.parametrize("before", [[], [None], [0.5], ["text", None, True], [7], [INFINITE]])
+@pytest.mark.parametrize("is_arrow", [False, True])
+def test_the_number_that_is_none_is_found_among_others(
+    file: Path, before: list[Any], is_arrow: bool
+) -> None:
+    """SQLite would hold NULL for it in silence."""
+    values = [*before, NOT_A_NUMBER, -INFINITE]
+    if is_arrow:
+        values = [each for each in values if not isinstance(each, str | bool)]
+    elements = [pyarrow.table({"x": values})] if is_arrow else [{"x": each} for each in values]
+    with pytest.raises(ValueError, match="x is nan, for which SQLite would hold NULL"):
+        store(write_sqlite(file, "t", columns=["x"]).sink, elements)
+
+
+def store(sink: Any, elements: list[Any]) -> None:
+    """As one batch."""
+    sink.open(Epoch.begun())
+    try:
+        sink.begin(0)
+        for each in elements:
+            sink(each)
+        sink.commit(0)
+    finally:
+        sink.close()
+
+
+def test_infinite_numbers_are_held(file: Path) -> None:
+    rows = [{"x": each} for each in (INFINITE, -INFINITE, None, 0.5)]
+    written(write_sqlite(file, "flights"), *rows, pyarrow.Table.from_pylist(rows))
+    assert rows_in(file) == [(INFINITE,), (-INFINITE,), (None,), (0.5,)] * 2
 
 
 def test_arrow_batches_become_rows(file: Path) -> None:

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date, time
 from decimal import Decimal
+from math import isnan
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
@@ -27,11 +28,9 @@ __all__ = ["CONNECTOR", "SqliteShape", "SqliteTable", "value_for"]
 
 CONNECTOR: Final = "write_sqlite"
 TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*|")
-SAFE: Final = frozenset({str, bytes, float, bool, type(None)})
-PLAIN: Final = (str, bytes, float, bool, type(None))
-PLAIN_ARROW: Final = re.compile(
-    r"u?int(8|16|32)|int64|float|double|bool|null|(large_)?(string|binary)"
-)
+PLAIN: Final = frozenset({str, bytes, bool, type(None)})
+WITH_FLOATS: Final = PLAIN | {float}
+PLAIN_ARROW: Final = re.compile(r"u?int(8|16|32)|int64|bool|null|(large_)?(string|binary)")
 """The types of Arrow whose values SQLite holds as they are."""
 INTEGERS: Final = range(-(1 << 63), 1 << 63)
 
@@ -67,7 +66,14 @@ class SqliteShape(TableShape):
 
 def value_for(column: str, value: Any) -> Any:
     """``value`` as SQLite holds it."""
-    if type(value) in PLAIN or isinstance(value, str | bytes | float):
+    if type(value) in PLAIN or isinstance(value, str | bytes):
+        return value
+    if isinstance(value, float):
+        if isnan(value):
+            raise ValueError(
+                f"{CONNECTOR}: {column} is {shown_value(column, value)}, for which SQLite would "
+                "hold NULL; make None of it, if that is meant"
+            )
         return value
     if isinstance(value, int):
         if value not in INTEGERS:
@@ -86,11 +92,19 @@ def value_for(column: str, value: Any) -> Any:
     )
 
 
+def is_float(value: Any) -> bool:
+    return type(value) is float
+
+
 def is_storable(values: Sequence[Any]) -> bool:
     """Whether SQLite holds all values of a column as they are; quicker than one by one."""
     kinds = {*map(type, values)}
-    if kinds <= SAFE:
+    if kinds <= PLAIN:
         return True
+    if kinds == {float}:
+        return not isnan(sum(values))
+    if kinds <= WITH_FLOATS:
+        return not any(map(isnan, filter(is_float, values)))
     return kinds == {int} and min(values) in INTEGERS and max(values) in INTEGERS
 
 
