@@ -73,7 +73,8 @@ def in_a_plain_session() -> float:
     from pyspark.sql import SparkSession
 
     with java_home("Spark"):
-        SparkSession.Builder().getOrCreate()
+        session = SparkSession.Builder().getOrCreate()
+    session.sparkContext.setLogLevel("OFF")  # of which the end of each query would be an error
     rounds = [small_by_hand() for _ in range(COLD_ROUNDS + WARM_ROUNDS)]
     return statistics.median(rounds[COLD_ROUNDS:])
 
