@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -66,9 +67,14 @@ def delta(folder: Path) -> tuple[Writer, Callable[[], list[Any]]]:
 
 
 def iceberg(folder: Path) -> tuple[Writer, Callable[[], list[Any]]]:
-    catalog = catalog_in(folder)
+    catalog_in(folder).close()
     writer = write_iceberg(settings_in(folder), "lake.rows", commit_rows=1)
-    return writer, lambda: iceberg_rows(catalog)
+    return writer, lambda: catalog_rows(folder)
+
+
+def catalog_rows(folder: Path) -> list[Any]:
+    with closing(catalog_in(folder)) as catalog:
+        return iceberg_rows(catalog)
 
 
 def of_duckdb(folder: Path) -> tuple[Writer, Callable[[], list[Any]]]:
