@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
 from itertools import islice
+from types import NoneType
 from typing import Any, Final
 
 __all__ = ["MOST_BYTES", "HeldRows", "bytes_of"]
@@ -12,17 +15,21 @@ __all__ = ["MOST_BYTES", "HeldRows", "bytes_of"]
 MOST_BYTES: Final = 8 << 20
 """Of rows that are gathered as values of Python: a few thousand of the usual size are less."""
 GROWTH: Final = 4
-SAMPLE: Final = 4
+MOST_UNSEEN: Final = 256
+SAMPLE: Final = 2
 PARTS: Final = (256, 32, 4, 1)
 """How many parts of a value are looked at: the columns of a row, and fewer of what they contain."""
-NUMBER_BYTES: Final = 8
+SMALL: Final = frozenset({NoneType, bool, int, float, Decimal, date, datetime, time})
+SMALL_BYTES: Final = 8
+WITH_LENGTH: Final = frozenset({str, bytes, bytearray})
 
 
 class HeldRows:
     """Tells rows that are few but large from those that may be many.
 
     To look at each would cost as much as to write it. So some are looked at, when there are 1, 4,
-    16 and so on: what is held is at most about four times as large as it may be.
+    16 and so on, and after 256 more: what is held is at most about four times as large as it may
+    be, or these 256 where they are larger than all before.
 
     ``next``  how many rows there are when it is time to ask again, which any one thread may do
     """
@@ -45,9 +52,9 @@ class HeldRows:
             return False
         new = rows - self._seen
         sample = range(self._seen, rows, -(-new // SAMPLE))
-        self._bytes += sum(bytes_of(row_at(place)) for place in sample) * new // len(sample)
+        self._bytes += sum([bytes_of(row_at(place)) for place in sample]) * new // len(sample)
         self._seen = rows
-        self.next = min(rows * GROWTH, self._most_rows)
+        self.next = min(rows * GROWTH, rows + MOST_UNSEEN, self._most_rows)
         return self._bytes >= MOST_BYTES
 
 
@@ -59,10 +66,17 @@ def bytes_of(value: Any, depth: int = 0) -> int:
     if isinstance(size, int):
         return size
     parts = parts_of(value) if depth < len(PARTS) else ()
-    if not parts:
-        return NUMBER_BYTES
-    some = [*islice(parts, 0, None, -(-len(parts) // PARTS[depth]))]
-    return sum(bytes_of(part, depth + 1) for part in some) * len(parts) // len(some)
+    step = -(-len(parts) // PARTS[depth]) if parts else 1
+    total = 0
+    for part in parts if step == 1 else islice(parts, 0, None, step):
+        kind = type(part)
+        if kind in SMALL:  # most of them, quickly
+            total += SMALL_BYTES
+        elif kind in WITH_LENGTH:
+            total += len(part)
+        else:
+            total += bytes_of(part, depth + 1)
+    return total * step or SMALL_BYTES
 
 
 def parts_of(value: Any) -> Collection[Any]:

@@ -38,9 +38,11 @@ def test_large_rows_are_bounded_by_their_size(size: int) -> None:
     assert rows == MOST_ROWS or rows * (size + 100) >= MOST_BYTES
 
 
-def test_rows_that_become_larger_are_noticed() -> None:
-    rows = held_of(lambda place: ("small",) if place < 100 else ("large" * MEGABYTE,))
-    assert rows == 256
+@pytest.mark.parametrize("before", [3, 100, 1_000, 5_000])
+def test_rows_that_become_larger_are_noticed(before: int) -> None:
+    """After no more than some hundred, however many came before."""
+    rows = held_of(lambda place: "small" if place < before else "x" * MEGABYTE)
+    assert before < rows <= before + 2 * 256
 
 
 def test_it_begins_again_with_what_it_held_forgotten() -> None:
