@@ -252,7 +252,7 @@ def test_partitions_are_those_that_were_said(table: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("", "origin cannot be '', since Delta takes an empty text for null in a column to part"),
+        ("", "origin cannot be '', since Delta takes that for null in a column to part"),
         (b"JFK", "origin has bytes, and a partition of Delta has a text; give another column"),
     ],
 )

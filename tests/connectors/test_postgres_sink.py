@@ -16,6 +16,7 @@ from uuid import UUID
 import psycopg
 import pyarrow
 import pytest
+from psycopg.types.range import Range
 
 from penstock import Flow, Retry
 from penstock.connectors import Writer, write_postgres
@@ -295,6 +296,27 @@ def test_a_date_or_time_of_which_a_part_would_be_dropped_is_refused(
         line = failed(writer, {"n": 1, "at": None}, {"n": 2, "at": value}, {"n": 3, "at": None})
         assert f"at cannot be {value!r}, since its column has no place for {lost}; the row" in line
         assert rows_in(database) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "lost"),
+    [
+        ("date[]", [LATE.date(), LATE], "a time"),
+        ("date[]", [[LATE]], "a time"),
+        ("timestamp[]", [LATE], "a time zone"),
+        ("time[]", [LATE], "a date"),
+        ("daterange", Range(LATE, LATE + timedelta(hours=1)), "a time"),
+        ("tsrange", Range(None, LATE), "a time zone"),
+    ],
+    ids=str,
+)
+def test_a_part_that_an_array_or_a_range_would_drop_is_refused(
+    database: Database, kind: str, value: Any, lost: str
+) -> None:
+    database.psql(f"CREATE TABLE flights (at {kind})")
+    line = failed(write_postgres(database.conninfo, "flights"), {"at": value})
+    assert f"at cannot be {LATE!r}, since its column has no place for {lost}; the row" in line
+    assert rows_in(database) == []
 
 
 def test_times_of_which_nothing_is_dropped_are_as_psycopg_has_them(database: Database) -> None:

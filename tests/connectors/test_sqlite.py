@@ -133,7 +133,7 @@ def test_names_that_cannot_be_are_refused_at_once(
         ({"origin": "JFK", "delay": 1 << 63}, "delay is 9223372036854775808, and SQLite has 64"),
         ({"origin": "JFK"}, "the columns are origin, delay, but an element has origin"),
         (7, "an element has origin, delay, not so 7"),
-        (("JFK", float("nan")), "delay is nan, for which SQLite would hold NULL; make None of"),
+        (("JFK", float("nan")), "delay is nan, for which SQLite would hold NULL"),
         (("JFK", numpy.float64("nan")), "delay is .*nan.*, for which SQLite would hold NULL"),
     ],
 )

@@ -74,6 +74,8 @@ def require_alike(
 def is_leaf_of(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether values without parts can be of another type."""
     family, other = family_of(given), family_of(wanted)
+    if pa.types.is_float16(wanted) and family == "integer":
+        return False  # Arrow would round it
     if family == other == "timestamp":
         return bool(wanted.tz is not None or given.tz is None)
     return family == other or other in OTHERS.get(family, set())
@@ -92,7 +94,7 @@ def with_digits(column: Column, kind: pa.DataType) -> Column:
 
 
 def infinities(column: Column) -> int:
-    """How many numbers are infinite; those in maps are not looked at."""
+    """How many numbers are infinite."""
     return sum(pc.sum(pc.is_inf(leaf)).as_py() or 0 for leaf in floating_leaves(column))
 
 
@@ -104,6 +106,9 @@ def floating_leaves(column: Column) -> Iterator[pa.Array]:
         yield column
     elif is_list(column.type):
         yield from floating_leaves(column.flatten())
+    elif pa.types.is_map(column.type):
+        for inner in (column.keys, column.items):
+            yield from floating_leaves(pa.ListArray.from_arrays(column.offsets, inner))
     elif pa.types.is_struct(column.type):
         for inner in column.flatten():
             yield from floating_leaves(inner)

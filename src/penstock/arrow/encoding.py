@@ -24,6 +24,8 @@ __all__ = ["Columns", "Encoder", "SchemaMismatch", "columns_of", "mismatch"]
 Values: TypeAlias = Sequence[Any]
 Columns: TypeAlias = list[Values]
 ARRAY: Final = "numpy.ndarray"
+EXACT_KEYS: Final[tuple[set[Kind], ...]] = (set(), {str}, {int})
+"""Classes of keys that differ in Arrow if they do so in Python."""
 
 
 class SchemaMismatch(ValueError):
@@ -76,7 +78,12 @@ class Encoder:
             return self._vectors
         if types.is_map(kind):
             return self._maps
-        return self._structs if types.is_struct(kind) else None
+        if types.is_struct(kind):
+            return self._structs
+        return self._refused if types.is_nested(stored_type(kind)) else None
+
+    def _refused(self, values: Values, kinds: set[Kind], kind: pa.DataType, path: str) -> pa.Array:
+        raise mismatch(path, f"no values of Python are made {self._called(kind)} here")
 
     def _leaves(self, values: Values, kinds: set[Kind], kind: pa.DataType, path: str) -> pa.Array:
         try:
@@ -112,6 +119,8 @@ class Encoder:
             pairs = list(chain.from_iterable(_pairs(value, path) for value in values))
             keys, items = ([pair[place] for pair in pairs] for place in (0, 1))
         keys_made = self.encode(keys, kind.key_field, f"{path}.key")
+        if {*map(type, keys)} not in EXACT_KEYS:
+            _refuse_same(keys_made, map(len, values), path)  # as which they are kept
         items_made = self.encode(items, kind.item_field, f"{path}.value")
         offsets = _offsets(values, pa.int32())
         return pa.MapArray.from_arrays(offsets, keys_made, items_made, type=kind)
@@ -185,6 +194,22 @@ def _refuse_twice(keys: Values, path: str) -> None:
             if key in seen:
                 raise mismatch(path, f"the key {shorten(key)} comes twice")
             seen.add(key)
+
+
+def _refuse_same(keys: pa.Array, lengths: Iterable[int], path: str) -> None:
+    """Refuse keys of one map that differ in Python alone."""
+    first = 0
+    for length in lengths:
+        shown = [*map(str, keys.slice(first, length))]
+        if len({*shown}) < length:
+            again = next(each for place, each in enumerate(shown) if each in shown[:place])
+            raise mismatch(path, f"the key {shorten(again)} comes twice")
+        first += length
+
+
+def stored_type(kind: pa.DataType) -> pa.DataType:
+    """What a type of an extension is stored as, or the type itself."""
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
 
 
 def _is_pair(value: Any) -> bool:

@@ -24,6 +24,7 @@ Takes: TypeAlias = Callable[[Kind], bool]
 DOUBLE_BITS: Final = 64
 COARSE: Final = {"s": "seconds", "ms": "milliseconds"}
 WITH_UNIT: Final = (pa.types.is_timestamp, pa.types.is_time, pa.types.is_duration)
+NUMBERS: Final = frozenset({"integer", "floating", "decimal"})
 OF_PYTHON: Final = frozenset({date, datetime, time, timedelta})
 
 
@@ -39,11 +40,16 @@ def leaf_array(
     for found in kinds:
         if not takes(found):
             raise ValueError(f"it is of type {found.__name__}, and needs to be {called}")
+    if family_of(kind) in NUMBERS and any(map(is_scalar_of_numpy, kinds)):
+        # As numbers of Python, whose size Arrow does not take for another.
+        values = [value.item() if is_scalar_of_numpy(type(value)) else value for value in values]
     if has_unit(kind):
         require_same_moments(values, kinds, kind, called)
+        if any(map(is_moment_of_numpy, kinds)):
+            return pa.array(values).cast(kind)
     array = pa.array(values, kind)
     if pa.types.is_floating(kind) and kind.bit_width < DOUBLE_BITS:
-        require_same_range(values, array, called)
+        require_same_numbers(values, kinds, array, called)
     return array
 
 
@@ -54,7 +60,7 @@ def require_same_moments(
     needs_no_zone = not pa.types.is_duration(kind) and getattr(kind, "tz", None) is None
     if needs_no_zone and any(getattr(value, "tzinfo", None) for value in values):
         raise ValueError(f"it has a time zone, and needs to be {called}")
-    if kind.unit in COARSE:
+    if kind.unit in COARSE and not any(map(is_moment_of_numpy, kinds)):
         try:
             pa.array(values, with_microseconds(kind)).cast(kind)
         except pa.ArrowInvalid:
@@ -82,8 +88,17 @@ def has_nanoseconds(value: Any) -> bool:
     return bool(getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0))
 
 
-def require_same_range(values: Sequence[Any], array: pa.Array, called: str) -> None:
-    """Refuse numbers that would be infinite; that others are rounded is what the type says."""
+def require_same_numbers(
+    values: Sequence[Any], kinds: Collection[Kind], array: pa.Array, called: str
+) -> None:
+    """Refuse integers that would be others, and numbers that would be infinite.
+
+    That others are rounded is what the type says.
+    """
+    if any(map(is_integer, kinds)):
+        for value, kept in zip(values, array.cast(pa.float64()).to_pylist(), strict=True):
+            if isinstance(value, int) and value != kept:
+                raise ValueError(f"it has too many digits, and needs to be {called}")
     infinite = pc.is_inf(array)
     if pc.any(infinite).as_py() and not pc.is_inf(pa.array(values, pa.float64())).equals(infinite):
         raise ValueError(f"it is too large, and needs to be {called}")
@@ -99,11 +114,16 @@ def is_boolean(found: Kind) -> bool:
 
 
 def is_integer(found: Kind) -> bool:
+    if is_of_numpy(found, "timedelta64"):  # which NumPy has among its integers
+        return False
     return issubclass(found, Integral) and not issubclass(found, bool)
 
 
 def is_real(found: Kind) -> bool:
-    return issubclass(found, Real) and not issubclass(found, bool)
+    """A number that 64 bits hold, or an integer, of which Arrow says whether they do."""
+    if issubclass(found, Integral):
+        return is_integer(found)
+    return issubclass(found, Real) and not is_of_numpy(found, "longdouble")
 
 
 def is_decimal(found: Kind) -> bool:
@@ -120,6 +140,14 @@ def is_moment(found: Kind) -> bool:
 
 def is_duration(found: Kind) -> bool:
     return issubclass(found, timedelta) or is_of_numpy(found, "timedelta64")
+
+
+def is_scalar_of_numpy(found: Kind) -> bool:
+    return found.__module__ == "numpy"
+
+
+def is_moment_of_numpy(found: Kind) -> bool:
+    return is_of_numpy(found, "datetime64") or is_of_numpy(found, "timedelta64")
 
 
 def is_of_numpy(found: Kind, name: str) -> bool:

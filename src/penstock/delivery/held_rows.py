@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import islice
+from random import Random
 from types import NoneType
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ MOST_BYTES: Final = 8 << 20
 """Of rows that are gathered as values of Python: a few thousand of the usual size are less."""
 GROWTH: Final = 4
 MOST_UNSEEN: Final = 256
-SAMPLE: Final = 2
+SAMPLE: Final = 3
 PARTS: Final = (256, 32, 4, 1)
 """How many parts of a value are looked at: the columns of a row, and fewer of what they contain."""
 SMALL: Final = frozenset({NoneType, bool, int, float, Decimal, date, datetime, time})
@@ -28,14 +29,15 @@ class HeldRows:
     """Tells rows that are few but large from those that may be many.
 
     To look at each would cost as much as to write it. So some are looked at, when there are 1, 4,
-    16 and so on, and after 256 more: what is held is at most about four times as large as it may
-    be, or these 256 where they are larger than all before.
+    16 and so on, and after 256 more: what is held is about four times as large as it may be at
+    most, or these 256 where they are larger than all before, and more where one in many is large.
 
     ``next``  how many rows there are when it is time to ask again, which any one thread may do
     """
 
     def __init__(self, most_rows: int) -> None:
         self._most_rows = most_rows
+        self._random = Random(most_rows).random  # the same in each run
         self.start()
 
     def start(self) -> None:
@@ -51,11 +53,16 @@ class HeldRows:
         if rows < self.next:
             return False
         new = rows - self._seen
-        sample = range(self._seen, rows, -(-new // SAMPLE))
-        self._bytes += sum([bytes_of(row_at(place)) for place in sample]) * new // len(sample)
+        size = sum([bytes_of(row_at(place)) for place in self._places(new)])
+        self._bytes += size * new // SAMPLE
         self._seen = rows
         self.next = min(rows * GROWTH, rows + MOST_UNSEEN, self._most_rows)
         return self._bytes >= MOST_BYTES
+
+    def _places(self, new: int) -> Iterator[int]:
+        """Some of the new ones; a stride would see none of those that are large by turns."""
+        for _ in range(SAMPLE):
+            yield self._seen + int(self._random() * new)
 
 
 def bytes_of(value: Any, depth: int = 0) -> int:

@@ -45,6 +45,13 @@ def test_rows_that_become_larger_are_noticed(before: int) -> None:
     assert before < rows <= before + 2 * 256
 
 
+@pytest.mark.parametrize("every", [2, 3, 4, 8])
+@pytest.mark.parametrize("turn", [0, 1])
+def test_rows_that_are_large_by_turns_are_noticed(every: int, turn: int) -> None:
+    rows = held_of(lambda place: "x" * MEGABYTE if place % every == turn else "small")
+    assert rows <= 40 * every * (MOST_BYTES // MEGABYTE)
+
+
 def test_it_begins_again_with_what_it_held_forgotten() -> None:
     held = HeldRows(MOST_ROWS)
     assert held.are_enough(16, lambda place: "x" * MEGABYTE)

@@ -26,6 +26,8 @@ from penstock.runtime.shown_text import shown_words
 __all__ = ["CONNECTOR", "DeltaSink"]
 
 CONNECTOR: Final = "write_delta"
+NULLS: Final = ("", "__HIVE_DEFAULT_PARTITION__")
+"""Texts that Delta takes for null where they are values of a partition."""
 RUN: Final = ".run"
 RUN_BYTES: Final = 8
 SYSTEM: Final = "(os error "
@@ -194,10 +196,17 @@ class DeltaSink(LakeTable):
                     f"{self.connector}: {self._place}: {name} has bytes, and a partition of Delta "
                     "has a text; give another column to partition by"
                 )
-            if family == "text" and pc.any(pc.equal(column, "")).as_py():
+            if family == "text":
+                for text in NULLS:
+                    if pc.any(pc.equal(column, text)).as_py():
+                        raise ValueError(
+                            f"{self.connector}: {self._place}: {name} cannot be {text!r}, since "
+                            "Delta takes that for null in a column to partition by"
+                        )
+            if family == "decimal" and pc.any(pc.less(column, 0)).as_py():
                 raise ValueError(
-                    f"{self.connector}: {self._place}: {name} cannot be '', since Delta takes an "
-                    "empty text for null in a column to partition by"
+                    f"{self.connector}: {self._place}: {name} cannot be less than 0: of such "
+                    "decimals the library of Delta makes partitions that nobody can read"
                 )
 
 

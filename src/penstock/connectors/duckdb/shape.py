@@ -11,7 +11,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from penstock.arrow import SchemaMismatch, cast_exactly
-from penstock.connectors.duckdb.texts import AS_TEXT, is_for_duckdb, text_array
+from penstock.connectors.duckdb.texts import (
+    AS_TEXT,
+    interval_array,
+    is_for_duckdb,
+    require_microseconds,
+    text_array,
+)
 from penstock.connectors.shared.arrow_values import WrongValue, column_array
 from penstock.connectors.shared.table_shape import TableShape, joined, quoted
 from penstock.runtime import shorten
@@ -85,12 +91,21 @@ def require_types(schema: pa.Schema, *, inferred: bool) -> None:
     """
     for field in schema:
         is_unclear = inferred and pa.types.is_decimal(field.type)
-        if is_unclear or pa.types.is_null(field.type):
+        if is_unclear or has_null(field.type):
             raise ValueError(
                 f"{CONNECTOR}: it is not clear of which type the column {field.name} is, whose "
                 f"first values are {'decimals' if is_unclear else 'None'}; give columns= with the "
                 "types of all"
             )
+
+
+def has_null(kind: pa.DataType) -> bool:
+    """Whether a type is that of ``None`` alone, or has such parts."""
+    if pa.types.is_null(kind):
+        return True
+    if not pa.types.is_nested(kind):
+        return False
+    return any(has_null(kind.field(number).type) for number in range(kind.num_fields))
 
 
 class Columns:
@@ -130,27 +145,38 @@ class Columns:
         try:
             if kind in AS_TEXT:
                 return text_array(name, values, kind)
+            if field is not None and pa.types.is_interval(field.type):
+                return interval_array(name, values, field)
             return column_array(name, values, field)
         except WrongValue as error:
-            row = "" if error.place is None else f"; the row is {shorten(self._row(error.place))}"
-            raise ValueError(f"{CONNECTOR}: {error}{row}") from None
+            row = shorten(self._row(error.place))
+            raise ValueError(f"{CONNECTOR}: {error}; the row is {row}") from None
 
     def _row(self, place: int) -> dict[str, Any]:
         return dict(zip(self.names, (values[place] for values in self.values), strict=True))
 
 
-def exact_table(block: pa.Table, schema: pa.Schema, types: Sequence[str]) -> pa.Table:
-    """A table with the types of ours, where DuckDB would change values to have them."""
-    for field, kind in zip(schema, types, strict=True):
-        given = block.column(field.name)
-        if given.type == field.type and kind not in AS_TEXT:
+def exact_table(
+    block: pa.Table, names: Sequence[str], schema: pa.Schema, types: Sequence[str]
+) -> pa.Table:
+    """A table with the types of ours, where DuckDB would change values to have them.
+
+    The table itself may call the columns by other capitals.
+    """
+    for name, field, kind in zip(names, schema, types, strict=True):
+        given = block.column(name)
+        is_interval = pa.types.is_interval(field.type)
+        if given.type == field.type and kind not in AS_TEXT and not is_interval:
             continue
         if is_for_duckdb(given.type, field.type, kind):
             continue
         wanted = pa.string() if kind in AS_TEXT else field.type
         try:
-            cast = cast_exactly(given, wanted, field.name)
-        except SchemaMismatch as error:
+            if is_interval:
+                require_microseconds(name, given)
+                continue
+            cast = cast_exactly(given, wanted, name)
+        except (SchemaMismatch, WrongValue) as error:
             raise ValueError(f"{CONNECTOR}: a batch does not fit: {error}") from None
-        block = block.set_column(block.schema.get_field_index(field.name), field.name, cast)
+        block = block.set_column(block.schema.get_field_index(name), name, cast)
     return block

@@ -160,7 +160,8 @@ class DuckdbTable(TransactionalSink):
                 self._add(columns.table(self._schema, self._types))
             elif kind is pa.Table:
                 for _, alike in groupby(map(as_table, some), lambda table: table.schema):
-                    self._add(exact_table(pa.concat_tables(alike), self._schema, self._types))
+                    table = pa.concat_tables(alike)
+                    self._add(exact_table(table, self._shape.names, self._schema, self._types))
             else:
                 columns = Columns.of_rows(self._shape.names, [*some])
                 self._add(columns.table(self._schema, self._types))
@@ -188,14 +189,17 @@ class DuckdbTable(TransactionalSink):
 
     def _add(self, table: pa.Table) -> None:
         shape = self._shape
+        ordinal = ORDINAL
         if shape.key:
-            table = table.append_column(ORDINAL, pa.array(range(table.num_rows)))
+            while ordinal in map(str.lower, shape.names):
+                ordinal += "_"
+            table = table.append_column(ordinal, pa.array(range(table.num_rows)))
         with self._explained():
             self._opened.register(INCOMING, table)  # in place of the one before
             if not shape.key:
                 self._do(shape.insert_from(INCOMING))
                 return
-            self._do(shape.replace_from(INCOMING, ORDINAL))
+            self._do(shape.replace_from(INCOMING, ordinal))
             if any(table.column(name).null_count for name in shape.key):
                 self._do(shape.insert_without_key(INCOMING))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from io import StringIO
@@ -176,6 +177,15 @@ def turned(name: str, text: str, turn: Callable[[str], Any]) -> Any:
         raise ValueError(f"{name} is {shown_value(name, text)}: {words}") from cause
 
 
+def is_for_python(value: Any) -> bool:
+    """Whether its text would be one that only Python reads."""
+    if isinstance(value, str):
+        return False
+    if isinstance(value, Collection) or is_dataclass(value) or callable(value):
+        return True
+    return str(value).startswith("<")  # as of an object that has no text of its own
+
+
 def require_types(types: Types | None) -> Types:
     """``types``, when it maps names to functions."""
     if types is None:
@@ -287,7 +297,7 @@ class CsvText:
     def _require_flat(self, values: Iterable[Any]) -> None:
         """Refuse what would become a text that only Python reads."""
         for name, value in zip(self._names, values, strict=True):
-            if isinstance(value, Collection) and not isinstance(value, str):
+            if is_for_python(value):
                 raise TypeError(
                     f"{SINK}: {name} is {shown_value(name, value)}, which has no form in CSV; make "
                     "a text of it, or several columns"

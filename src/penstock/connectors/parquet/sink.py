@@ -269,7 +269,11 @@ class ParquetFolder(GatheringSink):
                 if self._repeating is None and table.num_rows >= TELLING_ROWS:
                     self._repeating = repeating_columns(table)
                 self._file = UnfinishedFile(self._folder, self._group.schema, self._repeating)
-            self._file.write(table)
+            try:
+                self._file.write(table)
+            except BaseException:  # it will have no end that readers know
+                self._give_up()
+                raise
 
     def _finish_part(self) -> None:
         self._write_group()

@@ -33,9 +33,13 @@ class UnfinishedFile:
         self._path = folder / UNFINISHED
         with naming_file(CONNECTOR, self._path):
             self._file: BinaryIO = self._path.open("wb")
-            self._writer = ParquetWriter(
-                self._file, schema, use_dictionary=True if repeating is None else repeating
-            )
+            try:
+                self._writer = ParquetWriter(
+                    self._file, schema, use_dictionary=True if repeating is None else repeating
+                )
+            except BaseException:
+                self._remove()
+                raise
         self.rows = 0
 
     @property
@@ -72,9 +76,12 @@ class UnfinishedFile:
         except (OSError, pyarrow.ArrowException):  # a full disk, when its end is written
             pass
         finally:
-            with suppress(OSError):  # and here, for what was buffered
-                self._file.close()
-            self._path.unlink(missing_ok=True)
+            self._remove()
+
+    def _remove(self) -> None:
+        with suppress(OSError):  # a full disk, for what was buffered
+            self._file.close()
+        self._path.unlink(missing_ok=True)
 
 
 def repeating_columns(table: pyarrow.Table) -> list[str] | None:

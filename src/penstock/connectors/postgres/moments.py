@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, time
 from typing import Any, Final
 
 from psycopg.postgres import types
+from psycopg.types.range import Range
 
 from penstock.connectors.postgres.copying import RowRefused, shown_row
 from penstock.runtime.shown_text import shown_value
@@ -16,8 +17,16 @@ __all__ = ["MomentColumns"]
 DATE, TIMESTAMP, TIME, ZONED_TIME = (
     types[name].oid for name in ("date", "timestamp", "time", "timetz")
 )
-SELECTIVE: Final = frozenset({DATE, TIMESTAMP, TIME, ZONED_TIME})
-"""Types that have no place for all that a text says."""
+SELECTIVE: Final = {
+    **{kind: kind for kind in (DATE, TIMESTAMP, TIME, ZONED_TIME)},
+    **{types[name].array_oid: types[name].oid for name in ("date", "timestamp", "time", "timetz")},
+    types["daterange"].oid: DATE,
+    types["tsrange"].oid: TIMESTAMP,
+}
+"""Types that have no place for all that a text says, and what arrays and ranges have of them.
+
+Of composite types, and of arrays of ranges, the server alone knows.
+"""
 
 
 class MomentColumns:
@@ -26,7 +35,7 @@ class MomentColumns:
     def __init__(self, names: Sequence[str], types: Sequence[int]) -> None:
         self._names = names
         self._columns = [
-            (place, name, kind)
+            (place, name, SELECTIVE[kind])
             for place, (name, kind) in enumerate(zip(names, types, strict=True))
             if kind in SELECTIVE
         ]
@@ -35,12 +44,23 @@ class MomentColumns:
         """Refuse the first row with a value of which something would be dropped."""
         for place, name, kind in self._columns:
             for row in rows:
-                value = row[place]
-                if isinstance(value, datetime | time) and (lost := dropped(value, kind)):
-                    raise RowRefused(
-                        f"{name} cannot be {shown_value(name, value)}, since its column has no "
-                        f"place for {lost}; the row is {shown_row(self._names, row)}"
-                    )
+                for value in moments_in(row[place]):
+                    if lost := dropped(value, kind):
+                        raise RowRefused(
+                            f"{name} cannot be {shown_value(name, value)}, since its column has no "
+                            f"place for {lost}; the row is {shown_row(self._names, row)}"
+                        )
+
+
+def moments_in(value: Any) -> Iterator[datetime | time]:
+    """The value, or what an array or a range has."""
+    if isinstance(value, datetime | time):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from moments_in(each)
+    elif isinstance(value, Range):
+        yield from moments_in([value.lower, value.upper])
 
 
 def dropped(value: datetime | time, kind: int) -> str:

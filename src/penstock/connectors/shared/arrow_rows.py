@@ -172,6 +172,11 @@ class RowGroup:
         same = plain.select(self.schema.names)
         if same.schema != self._known:
             self._require_types(same.schema, self.schema)
+        for field, column in zip(self.schema, same.columns, strict=True):
+            if column.null_count and not field.nullable:
+                raise ValueError(
+                    f"{self._connector}: {field.name} is NOT NULL, and a batch has a row without it"
+                )
         self._keep(self._fitting(same.columns))
 
     def _require_types(self, given: pyarrow.Schema, wanted: pyarrow.Schema) -> None:

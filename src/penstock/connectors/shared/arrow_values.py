@@ -26,10 +26,10 @@ It takes an integer and a short float of NumPy for two integers.
 class WrongValue(ValueError):
     """A value that cannot be in a column.
 
-    ``place``  where it is among the values; ``None`` if they do not go together
+    ``place``  where it is among the values
     """
 
-    def __init__(self, message: str, place: int | None) -> None:
+    def __init__(self, message: str, place: int) -> None:
         super().__init__(message)
         self.place = place
 
@@ -71,7 +71,28 @@ def wrong_value(
         except WRONG as found:
             shown = shown_value(name, value)
             return WrongValue(f"{name} cannot be {shown}: {words_of(found, name)}", place)
-    return WrongValue(f"the values of {name} do not go together: {words_of(error, name)}", None)
+    return first_that_differs(name, values, field, error)
+
+
+def first_that_differs(
+    name: str, values: Sequence[Any], field: pa.Field | None, error: Exception
+) -> WrongValue:
+    """The first that does not go with those before it, though each would alone."""
+    fitting, wrong = 0, len(values)
+    while wrong - fitting > 1:
+        place = (fitting + wrong) // 2
+        try:
+            array_of(name, values[:place], field)
+        except WRONG as found:
+            wrong, error = place, found
+        else:
+            fitting = place
+    shown = shown_value(name, values[fitting])
+    return WrongValue(
+        f"the values of {name} do not go together: {shown} is the first that does not fit those "
+        f"before it: {words_of(error, name)}",
+        fitting,
+    )
 
 
 def words_of(error: Exception, name: str) -> str:

@@ -16,6 +16,7 @@ from penstock.runtime.arguments import require_texts
 
 __all__ = [
     "LINE_BYTES",
+    "NO_TIME",
     "LineTooLong",
     "bounded_lines",
     "by_names",
@@ -69,6 +70,10 @@ def by_names(value: Any) -> Any:
     return {name: by_names(each) for name, each in named.items()}
 
 
+NO_TIME: Final = "NaT"
+"""What pandas has for no time, as a text."""
+
+
 def json_text(element: Any) -> str:
     """``element`` as JSON, on one line.
 
@@ -87,7 +92,10 @@ def json_text(element: Any) -> str:
 def date_text(value: Any) -> str:
     """What JSON has in place of a date or a time."""
     if isinstance(value, date | datetime | time):
-        return value.isoformat()
+        text = value.isoformat()
+        if text == NO_TIME:
+            raise ValueError("make None of the time that is none")
+        return text
     raise TypeError(f"make a number, a text or an object of its {type(value).__name__} first")
 
 

@@ -122,7 +122,8 @@ class LakeTable(GatheringSink):
         except BaseException:
             self.unload()
             raise
-        self._group = RowGroup(self.connector, found or self._schema, stored=self.stored_schema)
+        schema = self._schema if found is None else self._in_our_order(found)
+        self._group = RowGroup(self.connector, schema, stored=self.stored_schema)
         self._group.look_after(0)
         self._last_commit = self._clock()
         self._is_there = found is not None
@@ -173,6 +174,7 @@ class LakeTable(GatheringSink):
             found = self.load()
             if found is not None:
                 require_same(self.name, found, rows.schema)
+                rows = rows.select(found.names)
                 self._require_known_mark()
             elif self._is_there:
                 raise DeliveryRefused(
@@ -209,6 +211,12 @@ class LakeTable(GatheringSink):
             f"{self.name} was written by another pipeline since this one was opened; stop that "
             "one, or write somewhere else"
         )
+
+    def _in_our_order(self, found: pyarrow.Schema) -> pyarrow.Schema:
+        """The columns of the table as ``schema`` names them, by which plain tuples go."""
+        if self._schema is None:
+            return found
+        return pyarrow.schema([found.field(name) for name in self._schema.names])
 
     def _require_fits(self, found: pyarrow.Schema) -> None:
         if self._schema is not None:

@@ -25,12 +25,13 @@ class StagedRows:
 
     def __init__(self, database: sqlite3.Connection, names: Sequence[str]) -> None:
         self._database = database
-        self._names = names
+        # Names of our own: with some of the user's, ``rowid`` would be another column.
+        self._columns = joined(f"column{number}" for number in range(len(names)))
         places = ", ".join("?" for _ in names)
         self._insert = f"INSERT INTO {STAGED} VALUES ({places})"
         database.execute(f"DROP TABLE IF EXISTS {STAGED}")
         # Without types: values stay as they are, and the table itself says what they become.
-        database.execute(f"CREATE TEMPORARY TABLE penstock_staged ({joined(names)})")
+        database.execute(f"CREATE TEMPORARY TABLE penstock_staged ({self._columns})")
 
     def add(self, rows: Sequence[Any]) -> None:
         """Keep rows, in one transaction, which locks nothing but this table."""
@@ -45,8 +46,7 @@ class StagedRows:
         """Add all of them to the table, in their order; the transaction is the caller's."""
         # WHERE: else ON would be taken for the condition of a join.
         self._database.execute(
-            f"{into} SELECT {joined(self._names)} FROM {STAGED} WHERE true ORDER BY rowid"
-            f"{on_conflict}"
+            f"{into} SELECT {self._columns} FROM {STAGED} WHERE true ORDER BY rowid{on_conflict}"
         )
 
     def drop(self) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
+from penstock.connectors.shared.formats import NO_TIME
 from penstock.connectors.shared.rows import RowValues, is_arrow, rows_in
 from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
 from penstock.connectors.sqlite.errors import WrittenTable
@@ -32,7 +33,8 @@ PLAIN: Final = frozenset({str, bytes, bool, type(None)})
 WITH_FLOATS: Final = PLAIN | {float}
 PLAIN_ARROW: Final = re.compile(r"u?int(8|16|32)|int64|bool|null|(large_)?(string|binary)")
 """The types of Arrow whose values SQLite holds as they are."""
-INTEGERS: Final = range(-(1 << 63), 1 << 63)
+SMALLEST: Final = -(1 << 63)
+LARGEST: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -70,25 +72,33 @@ def value_for(column: str, value: Any) -> Any:
         return value
     if isinstance(value, float):
         if isnan(value):
-            raise ValueError(
-                f"{CONNECTOR}: {column} is {shown_value(column, value)}, for which SQLite would "
-                "hold NULL; make None of it, if that is meant"
-            )
+            raise nothing_for(column, value)
         return value
     if isinstance(value, int):
-        if value not in INTEGERS:
+        if not SMALLEST <= value <= LARGEST:
             raise TypeError(
                 f"{CONNECTOR}: {column} is {shown_value(column, value)}, and SQLite has 64 bits "
                 "for that"
             )
         return value
     if isinstance(value, date | time):
-        return value.isoformat()
+        text = value.isoformat()
+        if text == NO_TIME:
+            raise nothing_for(column, value)
+        return text
     if isinstance(value, Decimal):
         return str(value)
     raise TypeError(
         f"{CONNECTOR}: {column} is {shown_value(column, value)}, and SQLite holds texts, numbers, "
         "bytes and None"
+    )
+
+
+def nothing_for(column: str, value: Any) -> ValueError:
+    """SQLite has no number that is none, and no time that is none."""
+    return ValueError(
+        f"{CONNECTOR}: {column} is {shown_value(column, value)}, for which SQLite would hold NULL "
+        "or a text; make None of it, if that is meant"
     )
 
 
@@ -105,7 +115,7 @@ def is_storable(values: Sequence[Any]) -> bool:
         return not isnan(sum(values))
     if kinds <= WITH_FLOATS:
         return not any(map(isnan, filter(is_float, values)))
-    return kinds == {int} and min(values) in INTEGERS and max(values) in INTEGERS
+    return kinds == {int} and min(values) >= SMALLEST and max(values) <= LARGEST
 
 
 class SqliteTable(TransactionalSink):
