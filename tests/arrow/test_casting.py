@@ -128,3 +128,24 @@ def test_a_column_of_which_a_value_would_be_changed_is_refused(
         with pytest.raises(SchemaMismatch) as caught:
             cast_exactly(each, kind, "a")
         assert str(caught.value).startswith(words)
+
+
+def test_a_number_in_a_map_that_would_be_infinite_is_found_wherever_the_column_begins() -> None:
+    small, large = pa.map_(pa.string(), pa.float32()), pa.map_(pa.string(), pa.float64())
+    column = pa.array([[("a", 1e300)], None, [("a", 1.5), ("b", None)], [], [("c", 1e300)]], large)
+    assert cast_exactly(column[1:4], small, "m").to_pylist() == column[1:4].to_pylist()
+    for wrong in (
+        column,
+        column[:1],
+        column[2:],
+        column[4:],
+        pa.chunked_array([column[1:], column]),
+    ):
+        with pytest.raises(SchemaMismatch, match="m: a value is too large"):
+            cast_exactly(wrong, small, "m")
+
+
+def test_an_integer_is_no_short_float() -> None:
+    """Arrow rounds it, where it compares others."""
+    with pytest.raises(SchemaMismatch, match="n: it is of type int16, and needs to be halffloat"):
+        cast_exactly(pa.array([2049], pa.int16()), pa.float16(), "n")

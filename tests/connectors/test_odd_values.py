@@ -283,3 +283,12 @@ def test_other_classes_have_the_text_that_they_say(tmp_path: Path) -> None:
     values = [HTTPStatus.OK, numpy.float64(0.5), Decimal("1.50"), timedelta(hours=1)]
     assert given(write_csv(tmp_path / "c", ["v"]), *({"v": each} for each in values)) == ""
     assert (tmp_path / "c").read_text().split() == ["v", "200", "0.5", "1.50", "1:00:00"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [write_parquet, lambda path: write_duckdb(path, "t"), lambda path: write_sqlite(path, "t")],
+    ids=["parquet", "duckdb", "sqlite"],
+)
+def test_what_is_no_text_is_no_name(make: Callable[[Path], Writer], tmp_path: Path) -> None:
+    assert "1 cannot be the name of a column" in given(make(tmp_path / "x"), {1: "a"})

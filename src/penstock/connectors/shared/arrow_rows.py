@@ -147,7 +147,7 @@ class RowGroup:
 
     def _add_row(self, element: Any) -> None:
         if self._names is None:
-            self._name([str(name) for name in names_in(self._connector, element, "schema=")])
+            self._name(names_in(self._connector, element, "schema="))
         self.values.extend(self.row_values(element))
         self.settle()
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from penstock.connectors.shared.formats import fields_of
 from penstock.delivery.held_rows import MOST_BYTES
-from penstock.runtime import shown_element
+from penstock.runtime import shorten, shown_element
 
 __all__ = ["CHUNK_ROWS", "RowValues", "is_arrow", "names_in", "rows_in", "tuple_names"]
 
@@ -156,4 +156,7 @@ def names_in(connector: str, element: Any, otherwise: str) -> list[str]:
         raise ValueError(
             f"{connector}: {shown_element(element)} has no names for its values; give {otherwise}"
         )
+    for name in named:
+        if not isinstance(name, str):
+            raise ValueError(f"{connector}: {shorten(name)} cannot be the name of a column")
     return [*named]
