@@ -5,13 +5,16 @@ The settings are its patience, the long tests, what some need, Hypothesis.
 
 from __future__ import annotations
 
+import ast
 import gc
 import itertools
 import logging
 import os
 import shutil
+import sys
+import threading
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import cache, partial, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
@@ -46,6 +49,24 @@ __all__ = [
     "undelivered",
     "without_gc",
 ]
+
+
+def one_at_a_time(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for threads, each of which waits for the others."""
+    lock = threading.RLock()
+
+    @wraps(function)
+    def alone(*arguments: Any, **options: Any) -> Any:
+        with lock:
+            return function(*arguments, **options)
+
+    return alone
+
+
+if sys.version_info < (3, 11, 8):
+    # Until then, two threads that make a tree at once get a SystemError. pytest makes one of each
+    # module of ours that is imported for the first time, on whatever thread that is.
+    vars(ast)["parse"] = one_at_a_time(ast.parse)
 
 settings.register_profile("quick", deadline=None, derandomize=True, max_examples=40)
 settings.register_profile("full", deadline=None, max_examples=500)

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from penstock import Flow, Retry
 from penstock.connectors import KafkaMessage, read_kafka
+from penstock.connectors.kafka.client import WithoutRepetition
 from penstock.connectors.kafka.offsets import OnMissing
 from penstock.connectors.kafka.reading import TopicReading
 from penstock.connectors.shared.reconnecting import listening
@@ -537,6 +538,23 @@ def test_the_log_says_once_what_the_client_says_again_and_again(
     refused = [each for each in caplog.messages if each.startswith("FAIL")]
     assert len(refused) <= 1  # another test may have said it already
     assert sum("next attempt" in each for each in caplog.messages) == 2
+
+
+def test_lines_of_the_client_that_differ_in_numbers_alone_are_one() -> None:
+    now = [0.0]
+    news = WithoutRepetition(lambda: now[0]).filter
+
+    def is_news(text: str) -> bool:
+        return news(logging.makeLogRecord({"msg": text}))
+
+    assert is_news("FAIL 1: refused (after 0ms in state CONNECT)")
+    assert not is_news("FAIL 22: refused (after 13ms in state CONNECT)")
+    assert not is_news(
+        "FAIL 3: refused (after 0ms in state CONNECT, 30 identical error(s) suppressed)"
+    )
+    assert is_news("FAIL 3: timed out (after 0ms in state CONNECT)")
+    now[0] = 3_600.0
+    assert is_news("FAIL 1: refused (after 0ms in state CONNECT)")
 
 
 @pytest.mark.parametrize("end", [pytest.param("stop", marks=pytest.mark.full), "kill"])

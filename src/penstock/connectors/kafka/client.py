@@ -37,7 +37,8 @@ Settings = dict[str, Any]
 
 LONGEST_TOPIC: Final = 249
 SOME_BITS: Final = 0x7FFF_FFFF
-NUMBER: Final = re.compile(r"[0-9]+")
+CHANGING: Final = re.compile(r", [0-9]+ identical error\(s\) suppressed|[0-9]+")
+"""What differs between lines of the client that say the same."""
 HUNG_UP: Final = re.compile(r"Disconnected|Send failed")
 """What the client says of a connection that was made, and was closed by the other end."""
 UNTRUSTED: Final = "certificate verify failed"
@@ -158,7 +159,7 @@ class WithoutRepetition(logging.Filter):
         """Whether it is news."""
         now = self._now()
         self._said = {text: said for text, said in self._said.items() if now - said < PAUSE}
-        text = NUMBER.sub("", record.getMessage())
+        text = CHANGING.sub("", record.getMessage())
         is_news = text not in self._said
         self._said.setdefault(text, now)
         return is_news
