@@ -227,6 +227,8 @@ def test_an_interrupt_while_the_command_itself_loads_is_a_stop(
         (f"{PIPELINES}:completes --drain-timeout -2.5", "above 0, not -2.5"),
         (f"{PIPELINES}:completes --drain-timeout nan", "above 0, not nan"),
         (f"{PIPELINES}:completes --checkpoint here", "does not go through Spark"),
+        (f"{PIPELINES}:completes --checkpoint=", "--checkpoint is empty: name a place"),
+        (f"{PIPELINES}:rows_exit --checkpoint foo://x", "foo://x is no place for a checkpoint"),
         (f"{PIPELINES}:no_source", "the source numbers cannot be made: FileNotFoundError"),
     ],
 )

@@ -21,10 +21,12 @@ import pytest
 
 from penstock import Flow
 from penstock.connectors import read_duckdb, read_sqlite, write_duckdb, write_sqlite
+from penstock.delivery import DeliveryRefused, Epoch
 from penstock.flow.resume.planning import resumption_of
 from penstock.testing import ManualSubscriber, collect_undelivered
 
 PATIENCE = 60
+MAKERS = {"sqlite": write_sqlite, "duckdb": write_duckdb}
 ENDLESS = {
     "sqlite": "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n",
     "duckdb": "SELECT range AS id FROM range(1, 1000000000000)",
@@ -408,3 +410,26 @@ def test_a_program_reads_what_it_writes_at_the_same_time(columns: Store) -> None
     with pytest.raises(TimeoutError, match="which is this one: it reads with read_only=True"):
         write_duckdb(columns.path, "copied", timeout=0.01).sink.open(None)
     reader.cancel()
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["removed", "replaced"])
+def test_a_database_that_is_removed_while_it_is_open_is_noticed(
+    kind: str, is_replaced: bool, tmp_path: Path
+) -> None:
+    """Its rows would be in a file that has no name, and the ledger would have none as lost."""
+    path = tmp_path / "flights"
+    sink = MAKERS[kind](path, "t").sink
+    sink.open(Epoch.begun())
+    sink.begin(0)
+    sink({"n": 1})
+    sink.commit(0)
+    path.rename(tmp_path / "moved")
+    if is_replaced:
+        path.touch()
+    sink.begin(1)
+    sink({"n": 2})
+    with pytest.raises(DeliveryRefused, match="was removed or replaced since it was opened"):
+        sink.commit(1)
+    sink.close()
+    assert not is_replaced or not path.stat().st_size

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
+from pyarrow import parquet
 
 from penstock import Flow
 from penstock.cli.application import application
@@ -112,6 +113,20 @@ def test_one_that_was_emptied_is_refused_and_not_made_again(tmp_path: Path, name
     refused = ended(tmp_path, 9, sink=make)
     assert "has no batch of this pipeline, and has had batch 1" in str(refused.error)
     assert state_of(place) == {}
+
+
+@pytest.mark.parametrize("name", sorted(FORGETS))
+def test_a_folder_from_which_others_have_taken_the_files_is_begun_anew(
+    tmp_path: Path, name: str
+) -> None:
+    place = tmp_path / "sink"
+    place.mkdir()
+    make = partial(SINKS[name], place)
+    assert ended(tmp_path, 6, sink=make).state == "completed"
+    shutil.rmtree(place / "rows")
+    again = ended(tmp_path, 9, sink=make)
+    assert (again.state, again.error) == ("completed", None)
+    assert sorted(parquet.read_table(place / "rows").column("n").to_pylist()) == [6, 7, 8]
 
 
 @pytest.mark.parametrize("name", ["lines", "sqlite", "spark"])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -17,6 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 __all__ = ["Kind", "family_of", "leaf_array"]
+
+# With the first array pyarrow imports it, which fails on a thread that is at work when Python ends.
+import_module("concurrent.futures.thread")
 
 Kind: TypeAlias = type[Any]
 Takes: TypeAlias = Callable[[Kind], bool]

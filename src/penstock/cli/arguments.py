@@ -67,6 +67,10 @@ class RunOptions:
 
     def require_complete(self) -> None:
         """Refuse options of which one needs another that is not there."""
+        if self.checkpoint == "":
+            raise BadInput(
+                "--checkpoint is empty: name a place, or leave it out, and a restart begins anew"
+            )
         if (self.tls_certificate is None) != (self.tls_key is None):
             given, missing = (
                 ("--tls-key", "--tls-certificate")

@@ -63,7 +63,7 @@ def ended(status: Status) -> Situation | None:
             return Situation("nothing left to do", None, NOTHING_LEFT)
         return Situation("completed", None, "All of it came through: the pipeline is done.")
     if status.state == "stopped":
-        return Situation("stopped", None, STOPPED)
+        return Situation("stopped", None, STOPPED if goes_on(status) else STOPPED_FOR_GOOD)
     if status.state == "failed":
         return Situation("failed", None, "The pipeline has failed; see its last error.")
     return None
@@ -71,6 +71,12 @@ def ended(status: Status) -> Situation | None:
 
 NOTHING_LEFT: Final = "Nothing was left to do: all of it had come through before."
 STOPPED: Final = "The pipeline was stopped; it goes on from its checkpoint when it is run again."
+STOPPED_FOR_GOOD: Final = "The pipeline was stopped; it has no checkpoint to go on from."
+
+
+def goes_on(status: Status) -> bool:
+    """Whether another run would go on where this one was."""
+    return status.checkpoint not in ("", "none")
 
 
 def has_moved(status: Status) -> bool:

@@ -327,7 +327,10 @@ def spark_engine(assembly: Assembly, target: RunTarget, batches: SinkBatches) ->
         return None
     require_fitting_sinks(assembly, origin)
     require_own_session(assembly, target, origin.plan)
-    return SparkEngine(assembly, target, batches)
+    try:
+        return SparkEngine(assembly, target, batches)
+    except CheckpointError as error:
+        raise AssemblyError(str(error)) from error
 
 
 def errors_of(run: RunCounts) -> tuple[Signal, ...]:

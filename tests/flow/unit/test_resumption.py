@@ -218,6 +218,30 @@ def test_the_position_of_another_flow_is_refused(position: Any) -> None:
         resumption_of(Flow.merge(numbers(), letters())).positioned(position)
 
 
+@pytest.mark.parametrize("left", [0, 1, 4])
+@pytest.mark.parametrize(
+    "through",
+    [lambda flow: flow, lambda flow: flow.filter(bool).buffer(1)],
+    ids=["plain", "stages"],
+)
+def test_a_source_that_is_shorter_than_it_was_is_no_source_that_is_over(
+    left: int, through: Callable[[Flow[Any]], Flow[Any]]
+) -> None:
+    elements = [1, 2, 3, 4, 5]
+    resumption = resumption_of(through(Flow.from_iterable(elements)))
+    taken = run(resumption.positioned(None))[-1]
+    del elements[left:]
+    words = f"from_iterable at .* has ended after {left} elements, and 5 had been taken from it"
+    with pytest.raises(CannotResume, match=words):
+        run(resumption.positioned(taken.position))
+
+
+def test_a_source_that_is_as_long_as_it_was_is_over() -> None:
+    resumption = resumption_of(Flow.from_iterable([1, 2, 3]))
+    taken = run(resumption.positioned(None))[-1]
+    assert run(resumption.positioned(taken.position)) == []
+
+
 def test_an_element_without_a_position_ends_the_stream() -> None:
     flow = Flow.resumable(lambda position: Flow.of(1), position=lambda x: None)
     with pytest.raises(ValueError, match="resumable: 1 has no position"):

@@ -22,6 +22,7 @@ from penstock.connectors.duckdb.shape import (
 )
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
+from penstock.connectors.shared.opened_file import OpenedFile
 from penstock.connectors.shared.query_reading import Busy
 from penstock.connectors.shared.rows import RowValues, is_arrow
 from penstock.connectors.shared.table_shape import MARKS, joined
@@ -58,6 +59,7 @@ class DuckdbTable(TransactionalSink):
         self._mark_name = mark_name
         self._timeout = timeout
         self._database: Connection | None = None
+        self._file = OpenedFile(self.name, path)
         self._schema: pa.Schema | None = None
         self._types: list[str] = []
         self._row_values: RowValues | None = None
@@ -83,6 +85,7 @@ class DuckdbTable(TransactionalSink):
             self._database = self._opened_soon(read_only=False)
             if has_table(self._database, self._shape.table):
                 self._require_fits(self._database)
+        self._file = OpenedFile(self.name, self._path)
 
     def disconnect(self) -> None:
         """Close the database."""
@@ -170,6 +173,7 @@ class DuckdbTable(TransactionalSink):
         """The disk has it when this returns."""
         with self._explained():
             self._forget_incoming()
+            self._file.require_there()
             self._do("COMMIT")
 
     def rollback(self) -> None:

@@ -49,6 +49,7 @@ __all__ = [
     "write_parquet",
 ]
 
+NOTHING: Final = -1
 FILE_ROWS: Final = 1_000_000
 FILE_BYTES: Final = 128 << 20
 
@@ -175,7 +176,10 @@ class ParquetFolder(GatheringSink):
         try:
             durable_files.lock_file(self._lock, f"{CONNECTOR}: {self._folder}")
             start = self._start(epoch)  # again: now no other sink changes it
-            self._progress = BatchProgress(str(self._folder), epoch, start.mark)
+            known = epoch
+            if epoch is not None and start.is_empty:
+                known = epoch.for_sink(NOTHING)  # others may have taken the files
+            self._progress = BatchProgress(str(self._folder), known, start.mark)
             for path in (*start.removed, self._folder / UNFINISHED):
                 path.unlink(missing_ok=True)
         except BaseException:
@@ -216,7 +220,8 @@ class ParquetFolder(GatheringSink):
         content = content_of(self._folder)
         next_part = max(content.parts, default=-1) + 1
         if content.is_empty:
-            return FolderStart(f"writes into {self._folder}" if here else f"makes {self._folder}")
+            words = f"writes into {self._folder}" if here else f"makes {self._folder}"
+            return FolderStart(words, is_empty=True)
         if self._if_exists == "overwrite" and (epoch is None or not has_planned(epoch)):
             return self._replaced(content)
         if epoch is not None and content.batches:
@@ -309,6 +314,7 @@ class FolderStart:
     ``schema``     that of its last batch, too
     ``next_part``  the number of the next file without batches
     ``removed``    files that are replaced
+    ``is_empty``   whether nothing is there
     """
 
     words: str
@@ -316,6 +322,7 @@ class FolderStart:
     schema: pyarrow.Schema | None = None
     next_part: int = 0
     removed: tuple[Path, ...] = ()
+    is_empty: bool = False
 
 
 def content_of(folder: Path) -> FolderContent:

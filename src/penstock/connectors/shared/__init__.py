@@ -40,6 +40,7 @@
                               batch
 ``durable_files.py``          files that outlive a crash: when something counts as stored, and what
                               if one exists already
+``opened_file.py``            a database in a file that others may remove while it is open
 ``full_disk.py``              a full disk under a file: the error that says so, and names the file
 ``formats.py``                elements outside of a program: their fields by name, as JSON, as lines
                               of bytes

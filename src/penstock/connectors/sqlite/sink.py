@@ -35,7 +35,7 @@ def write_sqlite(
     are given, plain tuples. ``columns`` may say their types in SQL, too: ``{"delay": "REAL"}``. The
     database and the table are made if they are not there; rows that are there stay. With ``key``,
     a row replaces the one that has the same values in these columns. Dates, times and decimals
-    become texts; NaN, which SQLite does not have, becomes NULL.
+    become texts; NaN, which SQLite does not have, is refused.
 
     The mark of the last batch is a row of the table ``penstock_delivery``, under the name of the
     table; two pipelines that write into one table need a ``name`` each. Where others write into the

@@ -17,6 +17,7 @@ from typing import Any, Final
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
 from penstock.connectors.shared.formats import NO_TIME
+from penstock.connectors.shared.opened_file import OpenedFile
 from penstock.connectors.shared.rows import RowValues, is_arrow, rows_in
 from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
 from penstock.connectors.sqlite.errors import WrittenTable
@@ -131,6 +132,7 @@ class SqliteTable(TransactionalSink):
         self._timeout = timeout
         self._written = WrittenTable(CONNECTOR, path, self.name, timeout)
         self._database: sqlite3.Connection | None = None
+        self._file = OpenedFile(self.name, path)
         self._is_entered = False
         self._is_prepared = False
         self._row_values: RowValues | None = None
@@ -166,6 +168,7 @@ class SqliteTable(TransactionalSink):
                 self._database.execute("PRAGMA journal_mode = WAL")
             if has_table(self._database, self._shape.table):
                 self._require_fits(self._database)
+        self._file = OpenedFile(self.name, self._path)
 
     def disconnect(self) -> None:
         """Close the database."""
@@ -258,6 +261,7 @@ class SqliteTable(TransactionalSink):
         with self._explained():
             if self._is_staging:
                 self._move_staged()
+            self._file.require_there()
             self._opened.execute("COMMIT")
             self._drop_staged()
 

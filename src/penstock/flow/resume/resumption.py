@@ -105,6 +105,35 @@ class AttachPosition(FusedStage):
         loop.known()
 
 
+class SkipTaken(FusedStage):
+    """All but those that earlier runs have taken, which come again; it is an error if they do not.
+
+    Else a file that is being written again would be taken for one that is over.
+    """
+
+    rerun = FROM_START
+
+    def __init__(self, source: str, taken: int) -> None:
+        super().__init__("resume", values=(taken, partial(fewer_came, source, taken)))
+
+    def generate(self, loop: LoopCode, *values: str) -> None:
+        """Count down to where it goes on."""
+        taken, fewer = values
+        left = loop.local("left", taken)
+        loop.line(f"if {left}:")
+        loop.line(f"{left} -= 1", deeper=1)
+        loop.drop(deeper=1)
+        loop.at_end(f"if {left}: raise {fewer}({left})")
+
+
+def fewer_came(source: str, taken: int, left: int) -> CannotResume:
+    """What a source fails with that is shorter than it was."""
+    return CannotResume(
+        f"{source} has ended after {taken - left:,} elements, and {taken:,} had been taken from it "
+        "before: it is not what it was; restore it, or begin with another checkpoint"
+    )
+
+
 LIVE: Final = 'resume="none" goes on live'
 SAME: Final = f'if it gives the same elements each time, write resume="from_start"; {LIVE}'
 
@@ -157,7 +186,8 @@ class CountedResumption(Resumption):
         taken = 0 if position is None else position
         if not isinstance(taken, int):
             raise other_flow(self.flow.plan.origin, position)
-        rest = extended(self.flow).skip(taken) if taken else extended(self.flow)
+        flow = extended(self.flow)
+        rest = flow._then(SkipTaken(named(self.flow.plan.origin), taken)) if taken else flow
         return rest._then(AttachPosition("x = {pair}(({0}(), x))", count(taken + 1).__next__))
 
 
