@@ -50,6 +50,11 @@ def test_rows_of_a_csv_file_are_texts_by_the_names_of_the_first_line(file: Path)
     ]
 
 
+def test_a_mark_of_the_order_of_bytes_is_no_part_of_the_first_line(file: Path) -> None:
+    file.write_bytes(b'\xef\xbb\xbf{"n": 1}\n{"n": 2}\n')
+    assert read_json_lines(file).to_list().run_sync() == [{"n": 1}, {"n": 2}]
+
+
 def test_types_turn_columns_and_empty_fields_into_none(file: Path) -> None:
     file.write_text("origin,delay,day\nJFK,12.5,8\nEWR,,9\n")
     rows = read_csv(str(file), types={"delay": float, "day": int}).to_list().run_sync()
@@ -122,6 +127,8 @@ def test_values_of_a_json_lines_file_come_line_by_line(file: Path) -> None:
     ("line", "words"),
     [
         (b"{'delay': 1}", "line 17: Expecting property name enclosed in double quotes at column 2"),
+        (b'{"n": 25', "line 17: Expecting ',' delimiter at column 9"),
+        (b"[" * 200_000, "line 17: it is nested too deeply"),
         (b"null", "line 17: null is not an element"),
         (b'"\xff"', "line 17: .*can't decode byte 0xff"),
     ],

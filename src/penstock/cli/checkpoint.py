@@ -116,9 +116,10 @@ def rewind_to(checkpoint: Checkpoint, to: int, yes: bool) -> None:
     itself, but rows of a journal are gone once they are done.
     """
     found = summary_of(checkpoint)
-    confirm(yes, f"Sinks of {found.pipeline} would get batches {to + 1} to {found.planned} again.")
+    again = f"batches {to + 1} to {found.planned}" if to < found.planned else "no batch"
+    confirm(yes or to >= found.planned, f"Sinks of {found.pipeline} would get {again} again.")
     rewind(checkpoint, to)
-    click.echo(f"the next run goes on after batch {to}")
+    click.echo(f"the next run goes on after batch {to}: sinks get {again} again")
 
 
 def confirm(yes: bool, what: str) -> None:

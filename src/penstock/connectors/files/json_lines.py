@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -69,8 +70,9 @@ class JsonLinesFile:
     def __iter__(self) -> Iterator[Any]:
         with self._path.open("rb") as file:
             for number, line in bounded_lines(file, self._path, self._max_bytes):
-                if line.strip():
-                    yield value_of(line, f"{self._path}, line {number}")
+                text = line.removeprefix(BOM_UTF8) if number == 1 else line
+                if text.strip():
+                    yield value_of(text, f"{self._path}, line {number}")
 
 
 def value_of(line: bytes, place: str) -> Any:
@@ -78,7 +80,10 @@ def value_of(line: bytes, place: str) -> Any:
     try:
         value = json.loads(line.decode())
     except json.JSONDecodeError as error:
-        raise ValueError(f"{place}: {error.msg} at column {error.colno}") from None
+        column = min(error.pos, len(error.doc.rstrip("\r\n"))) + 1
+        raise ValueError(f"{place}: {error.msg} at column {column}") from None
+    except RecursionError:
+        raise ValueError(f"{place}: it is nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"{place}: {error}") from None
     if value is None:
