@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -45,6 +46,12 @@ ROUNDS: Final = 3
 BY_ROW: Final = 0.7
 BY_BATCH: Final = 0.9
 NAME: Final = "lake.rows"
+CLASSES: Final[dict[str, tuple[pyarrow.DataType, set[type]]]] = {
+    "number": (pyarrow.int64(), {int}),
+    "text": (pyarrow.string(), {str}),
+    "delay": (pyarrow.float64(), {float}),
+}
+"""The columns, and of which class their values are."""
 
 
 def report() -> None:
@@ -198,6 +205,14 @@ def writing(folder: Path, catalog: Catalog) -> dict[str, Beside]:
     }  # fmt: skip
     arrow = [[each] for each in batches]
     cases: dict[str, Beside] = {}
+    for commit in COMMITS:
+        portions = [rows[start : start + commit] for start in range(0, WRITTEN_ROWS, commit)]
+        cases[f"write Parquet, once and exact by hand, by {commit:,} rows"] = Beside(
+            WRITTEN_ROWS,
+            partial(given_alone, partial(parquet_by_hand, folder), checked, portions, places),
+            partial(given, ways["Parquet"][1], portions, places),
+            BY_ROW,
+        )
     for name, (alone, make, bar) in ways.items():
         for commit in COMMITS:
             portions = [rows[start : start + commit] for start in range(0, WRITTEN_ROWS, commit)]
@@ -222,6 +237,22 @@ def gathered(rows: list[Any]) -> pyarrow.Table:
     for row in rows:
         some.append(row)
     return pyarrow.Table.from_pylist(some)
+
+
+def checked(rows: list[Any]) -> pyarrow.Table:
+    """The same with what it takes that no value is changed: a look at the class of each."""
+    some: list[Any] = []
+    for row in rows:
+        if type(row) is not dict or len(row) != len(CLASSES):
+            raise TypeError(f"{row} has other columns")
+        some.append(row)
+    arrays = []
+    for name, (kind, found) in CLASSES.items():
+        values = [*map(itemgetter(name), some)]
+        if not found >= {*map(type, values)}:
+            raise TypeError(f"a value of {name} is of another class")
+        arrays.append(pyarrow.array(values, kind))
+    return pyarrow.Table.from_arrays(arrays, names=[*CLASSES])
 
 
 def given_alone(

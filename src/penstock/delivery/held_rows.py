@@ -67,12 +67,20 @@ class HeldRows:
 
 def bytes_of(value: Any, depth: int = 0) -> int:
     """About what a value takes, if it takes much: texts, bytes, arrays, and what has such parts."""
-    if isinstance(value, str | bytes | bytearray):
+    parts: Collection[Any]
+    if isinstance(value, dict):  # as most rows are
+        parts = value.values()
+    elif isinstance(value, tuple):
+        parts = value
+    elif isinstance(value, str | bytes | bytearray):
         return len(value)
-    size = getattr(value, "nbytes", None)  # of NumPy, Arrow and others
-    if isinstance(size, int):
-        return size
-    parts = parts_of(value) if depth < len(PARTS) else ()
+    else:
+        size = getattr(value, "nbytes", None)  # of NumPy, Arrow and others
+        if isinstance(size, int):
+            return size
+        parts = parts_of(value)
+    if depth == len(PARTS):
+        return SMALL_BYTES
     step = -(-len(parts) // PARTS[depth]) if parts else 1
     total = 0
     for part in parts if step == 1 else islice(parts, 0, None, step):

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from penstock.connectors.shared.durable_files import require_parent
 from penstock.connectors.shared.table_shape import require_key, typed_columns
 from penstock.connectors.shared.writer import Writer
-from penstock.connectors.sqlite.table import CONNECTOR, SqliteShape, SqliteTable
+from penstock.connectors.sqlite.table import SqliteShape, SqliteTable
+from penstock.connectors.sqlite.values import CONNECTOR
 from penstock.runtime.arguments import (
     PathGiven,
     require_int,

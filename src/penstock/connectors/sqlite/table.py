@@ -7,35 +7,25 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import date, time
-from decimal import Decimal
-from math import isnan
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
 from penstock.connectors.files.file_start import size_of
 from penstock.connectors.shared.durable_files import require_writable
-from penstock.connectors.shared.formats import NO_TIME
 from penstock.connectors.shared.opened_file import OpenedFile
 from penstock.connectors.shared.rows import RowValues, is_arrow, rows_in
 from penstock.connectors.shared.table_shape import MARKS, TableShape, joined, quoted
 from penstock.connectors.sqlite.errors import WrittenTable
 from penstock.connectors.sqlite.staging import StagedRows, enter, is_shared, leave
+from penstock.connectors.sqlite.values import CONNECTOR, is_plain_column, is_storable, value_for
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, TransactionalSink
 from penstock.runtime import shorten
 from penstock.runtime.shown_text import shown_element, shown_value
 
-__all__ = ["CONNECTOR", "SqliteShape", "SqliteTable", "value_for"]
+__all__ = ["SqliteShape", "SqliteTable"]
 
-CONNECTOR: Final = "write_sqlite"
 TYPE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*(\([0-9]+(, *[0-9]+)?\))?[A-Za-z ]*|")
-PLAIN: Final = frozenset({str, bytes, bool, type(None)})
-WITH_FLOATS: Final = PLAIN | {float}
-PLAIN_ARROW: Final = re.compile(r"u?int(8|16|32)|int64|bool|null|(large_)?(string|binary)")
-"""The types of Arrow whose values SQLite holds as they are."""
-SMALLEST: Final = -(1 << 63)
-LARGEST: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -65,58 +55,6 @@ class SqliteShape(TableShape):
         """What adds a row, or replaces the one with the same key."""
         values = ", ".join("?" for _ in self.names)
         return f"{self.into} VALUES ({values}){self.on_conflict}"
-
-
-def value_for(column: str, value: Any) -> Any:
-    """``value`` as SQLite holds it."""
-    if type(value) in PLAIN or isinstance(value, str | bytes):
-        return value
-    if isinstance(value, float):
-        if isnan(value):
-            raise nothing_for(column, value)
-        return value
-    if isinstance(value, int):
-        if not SMALLEST <= value <= LARGEST:
-            raise TypeError(
-                f"{CONNECTOR}: {column} is {shown_value(column, value)}, and SQLite has 64 bits "
-                "for that"
-            )
-        return value
-    if isinstance(value, date | time):
-        text = value.isoformat()
-        if text == NO_TIME:
-            raise nothing_for(column, value)
-        return text
-    if isinstance(value, Decimal):
-        return str(value)
-    raise TypeError(
-        f"{CONNECTOR}: {column} is {shown_value(column, value)}, and SQLite holds texts, numbers, "
-        "bytes and None"
-    )
-
-
-def nothing_for(column: str, value: Any) -> ValueError:
-    """SQLite has no number that is none, and no time that is none."""
-    return ValueError(
-        f"{CONNECTOR}: {column} is {shown_value(column, value)}, for which SQLite would hold NULL "
-        "or a text; make None of it, if that is meant"
-    )
-
-
-def is_float(value: Any) -> bool:
-    return type(value) is float
-
-
-def is_storable(values: Sequence[Any]) -> bool:
-    """Whether SQLite holds all values of a column as they are; quicker than one by one."""
-    kinds = {*map(type, values)}
-    if kinds <= PLAIN:
-        return True
-    if kinds == {float}:
-        return not isnan(sum(values))
-    if kinds <= WITH_FLOATS:
-        return not any(map(isnan, filter(is_float, values)))
-    return kinds == {int} and min(values) >= SMALLEST and max(values) <= LARGEST
 
 
 class SqliteTable(TransactionalSink):
@@ -220,7 +158,7 @@ class SqliteTable(TransactionalSink):
 
     def take(self, block: Any) -> None:
         """Take its rows."""
-        is_plain = all(PLAIN_ARROW.fullmatch(str(field.type)) for field in block.schema)
+        is_plain = all(map(is_plain_column, block.columns))
         for rows in rows_in(CONNECTOR, block, self._shape.columns):
             if self._shape.columns is None:
                 self._shape = self._shape.of(dict.fromkeys(block.schema.names, ""))
