@@ -40,11 +40,16 @@ LIMIT: Final = 60.0
 
 def report() -> None:
     """Print all bars."""
-    rounds = [(small_by_hand(), small()) for _ in range(COLD_ROUNDS + WARM_ROUNDS)]
-    hand, own = map(statistics.median, zip(*rounds[COLD_ROUNDS:], strict=True))
+    rounds = [
+        (small_by_hand(), small_by_hand(source_in_python()), small())
+        for _ in range(COLD_ROUNDS + WARM_ROUNDS)
+    ]
+    hand, python, own = map(statistics.median, zip(*rounds[COLD_ROUNDS:], strict=True))
     print_line("by hand: from one batch of 1 row to the next, p50", f"{hand * 1e3:.0f} ms")
     name = "on_spark: 1 row there and back, p50"
     print_line(name, f"{own * 1e3:.0f} ms", f"{own / hand:.2f}", DELAY_BAR, own / hand)
+    name = "by hand, on a source that is in Python as well"
+    print_line(name, f"{python * 1e3:.0f} ms", f"{own / python:.2f}")
     plain = float(subprocess.check_output([sys.executable, "-m", __name__], text=True))
     name = "by hand, in a session with Spark's own options"
     print_line(name, f"{plain * 1e3:.0f} ms", f"{own / plain:.2f}")
@@ -79,7 +84,53 @@ def in_a_plain_session() -> float:
     return statistics.median(rounds[COLD_ROUNDS:])
 
 
-def small_by_hand() -> float:
+def source_in_python() -> str:
+    """A source by hand that has another row whenever it is asked, and its format."""
+    from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+    from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+    class Reader(DataSourceStreamReader):
+        """Made here, so that Spark's processes are sent all of it."""
+
+        rows = 0
+
+        def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's names
+            return {"row": 0}
+
+        def getDefaultReadLimit(self) -> Any:  # noqa: N802
+            return ReadAllAvailable()
+
+        def latestOffset(self, *asked: Any) -> dict[str, int]:  # noqa: N802
+            self.rows += 1
+            return {"row": self.rows}
+
+        def partitions(self, start: Any, end: Any) -> list[Any]:
+            return [InputPartition(end["row"])]
+
+        def read(self, partition: Any) -> Iterator[Any]:
+            yield (partition.value, "n", 1.0)
+
+        def commit(self, end: Any) -> None:
+            pass
+
+    class Source(DataSource):
+        """The same for Spark."""
+
+        @classmethod
+        def name(cls) -> str:
+            return "by-hand"
+
+        def schema(self) -> str:
+            return SCHEMA
+
+        def streamReader(self, schema: Any) -> Any:  # noqa: N802
+            return Reader()
+
+    spark_session().dataSource.register(Source)
+    return Source.name()
+
+
+def small_by_hand(source: str = "rate-micro-batch") -> float:
     """Seconds from one batch of a single row to the next."""
     times: list[float] = []
 
@@ -89,7 +140,7 @@ def small_by_hand() -> float:
         batch.toArrow()
         times.append(time.perf_counter())
 
-    frame = spark_session().readStream.format("rate-micro-batch").option("rowsPerBatch", 1)
+    frame = spark_session().readStream.format(source).option("rowsPerBatch", 1)
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         stream = frame.option("numPartitions", 1).load().writeStream
         query = stream.foreachBatch(sink).option("checkpointLocation", folder).start()
