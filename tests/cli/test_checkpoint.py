@@ -158,8 +158,11 @@ def test_what_spark_reads_itself_comes_again_after_a_rewind(tmp_path: Path) -> N
     assert run.wait(PATIENCE)
     place = tmp_path / "checkpoint"
     assert (shown(place)["done"], shown(place)["oldest"]) == (2, 0)
+    nothing = called("rewind", place, "--to", 2)  # which need not be asked
+    assert (nothing.exit_code, "sinks get no batch again" in nothing.output) == (0, True)
     again = called("rewind", place, "--to", 0, "--yes")
     assert again.exit_code == 0, again.output
+    assert "sinks get batches 1 to 2 again" in again.output
     assert (shown(place)["done"], shown(place)["planned"]) == (0, 0)
     refused = run_of(tmp_path, until_end=True)  # its sink is exactly once, and has more
     refused.start()

@@ -161,3 +161,22 @@ def test_a_checkpoint_of_another_pipeline_is_refused_in_one_line(tmp_path: Path)
 
 def numbers_in(ledger: Path) -> list[int]:
     return [int(line) for line in ledger.read_text().splitlines()]
+
+
+def test_what_is_wrong_with_the_first_lines_of_a_source_is_one_line(tmp_path: Path) -> None:
+    """The journal is at work on the row before when the program ends."""
+    (tmp_path / "in.jsonl").write_text('{"n": 1}\nbad\n')
+    (tmp_path / "broken.py").write_text(
+        "from penstock.connectors import read_json_lines, write_json_lines\n"
+        "from penstock.pipeline import Pipeline\n"
+        "pipeline = Pipeline(\n"
+        "    'broken',\n"
+        "    sources={'lines': lambda settings: read_json_lines('in.jsonl')},\n"
+        "    transform=lambda lines: lines.on_spark('n long'),\n"
+        "    sinks={'file': lambda settings: write_json_lines('out.jsonl')},\n"
+        ")\n"
+    )
+    ended = penstock_command("run", "broken:pipeline", "--checkpoint", "place", folder=tmp_path)
+    assert ended.code == 1
+    assert "in.jsonl, line 2: Expecting value at column 1" in ended.err
+    assert "Traceback" not in ended.err, ended.err

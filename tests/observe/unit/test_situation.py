@@ -138,6 +138,14 @@ def test_a_pipeline_that_has_ended_has_no_slow_stage(state: State, beginning: st
     assert situation.sentence.startswith(beginning)
 
 
+@pytest.mark.parametrize(
+    ("checkpoint", "goes_on"), [("", False), ("none", False), ("new", True), ("7 ok", True)]
+)
+def test_what_was_stopped_goes_on_only_from_a_checkpoint(checkpoint: str, goes_on: bool) -> None:
+    stopped = situation_of(replace(STATUS, state="stopped", checkpoint=checkpoint))
+    assert ("goes on from its checkpoint" in stopped.sentence) == goes_on
+
+
 def test_nobody_is_called_slow_by_the_first_looks() -> None:
     begun = waiting(replace(STATUS, state_for=0.5), into_sink=(1.0, 0.0))
     situation = situation_of(begun)
