@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 __all__ = [
+    "NOTHING_PLANNED",
     "BatchProgress",
     "BatchesLost",
     "DeliveryRefused",

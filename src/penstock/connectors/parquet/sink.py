@@ -41,6 +41,7 @@ from penstock.connectors.shared.durable_files import (
 from penstock.connectors.shared.full_disk import naming_file
 from penstock.connectors.shared.writer import Writer
 from penstock.delivery import BatchProgress, DeliveryRefused, Epoch, Level
+from penstock.delivery.epoch import NOTHING_PLANNED
 from penstock.runtime import shorten
 from penstock.runtime.arguments import PathGiven, require_folder_path, require_int
 
@@ -49,7 +50,6 @@ __all__ = [
     "write_parquet",
 ]
 
-NOTHING: Final = -1
 FILE_ROWS: Final = 1_000_000
 FILE_BYTES: Final = 128 << 20
 
@@ -178,7 +178,7 @@ class ParquetFolder(GatheringSink):
             start = self._start(epoch)  # again: now no other sink changes it
             known = epoch
             if epoch is not None and start.is_empty:
-                known = epoch.for_sink(NOTHING)  # others may have taken the files
+                known = epoch.for_sink(NOTHING_PLANNED)  # others may have taken the files
             self._progress = BatchProgress(str(self._folder), known, start.mark)
             for path in (*start.removed, self._folder / UNFINISHED):
                 path.unlink(missing_ok=True)
